@@ -1,0 +1,52 @@
+# From a fresh clone, on a machine that has only Python (>= 3.11) and make:
+#   make demo    sets everything up, tips a service over and says where the report is
+#   make test    sets everything up, then lints, type-checks, checks the layers and runs every test
+#   make bench   measures the generator against plain Locust and bare gevent sockets
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.installed
+
+.PHONY: help setup demo test lint types layers tests bench lock clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+setup: $(SETUP)
+
+$(SETUP): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup
+	$(BIN)/tipover run demo --out runs/demo --replace
+
+test: lint types layers tests
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+layers: setup
+	$(BIN)/lint-imports
+
+tests: setup
+	$(BIN)/pytest
+
+bench: setup
+	$(BIN)/python -m tests.bench.generator
+
+# Renews the exact pins from the ranges in pyproject.toml.
+lock:
+	rm -rf .lock-venv && $(PYTHON) -m venv .lock-venv
+	.lock-venv/bin/python -m pip install --quiet --disable-pip-version-check ".[dev]"
+	.lock-venv/bin/python -m pip freeze --exclude tipover > requirements.lock
+	rm -rf .lock-venv
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

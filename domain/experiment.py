@@ -1,0 +1,215 @@
+"""The experiment: one frozen value that configures client, target, prediction and report alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from domain.arrivals import ArrivalKind, ArrivalPlan, segments
+from domain.backoff import Backoff, NoBackoff
+from domain.retry import RetryPolicy
+
+ExpectedOutcome = Literal["healthy", "recovers", "trapped"]
+ServiceTime = Literal["exponential"]
+Discipline = Literal["fifo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What is tipped over: ``pods`` servers of ``rate_per_pod`` attempts/s each behind one queue."""
+
+    pods: int
+    rate_per_pod: float
+    service_time: ServiceTime = "exponential"
+    discipline: Discipline = "fifo"
+
+    @property
+    def capacity_per_s(self) -> float:
+        """C = pods · μ, attempts/s."""
+        return self.pods * self.rate_per_pod
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """How a client behaves: per-attempt deadline ``timeout_s``, ``max_attempts`` in all, backoff."""
+
+    timeout_s: float
+    max_attempts: float = 3
+    backoff: Backoff = field(default_factory=NoBackoff)
+
+    @property
+    def policy(self) -> RetryPolicy:
+        """The retry rule these settings make."""
+        return RetryPolicy(self.max_attempts, self.backoff)
+
+    @property
+    def amplification(self) -> float:
+        """A: attempts per job when every attempt fails."""
+        return self.policy.amplification
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A stretch of the run: demand times ``factor``, capacity times ``capacity_factor``."""
+
+    name: str
+    duration_s: float
+    factor: float = 1.0
+    capacity_factor: float = 1.0
+
+    @property
+    def role(self) -> Literal["trigger", "normal", "shed"]:
+        """``trigger`` overloads or cuts capacity, ``shed`` lowers demand, ``normal`` is neither."""
+        if self.factor > 1.0 or self.capacity_factor < 1.0:
+            return "trigger"
+        return "shed" if self.factor < 1.0 else "normal"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """First attempts: ``arrival_rate_per_s`` jobs/s at factor 1."""
+
+    arrival_rate_per_s: float
+    phases: tuple[Phase, ...]
+    arrivals: ArrivalKind = "poisson"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """Durations are divided by ``speedup`` when run live, rates are not."""
+
+    speedup: float = 1.0
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What the scenario says will happen, with its source.
+
+    ``tolerance`` is relative and applies to ``recover_s`` and the predicted recovery time.
+    ``after_shed`` is what the phases that lower demand are expected to do to a trapped service.
+    """
+
+    outcome: ExpectedOutcome
+    recover_s: float | None = None
+    tolerance: float = 0.15
+    after_shed: Literal["recovers", "trapped"] | None = None
+    ingress_per_s: float | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPhase:
+    """A phase with its place on the time axis."""
+
+    phase: Phase
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A whole experiment in scenario time. ``service`` is None when the target is somebody else's."""
+
+    name: str
+    title: str
+    client: Client
+    demand: Demand
+    service: Service | None = None
+    run: RunSettings = field(default_factory=RunSettings)
+    expect: Expectation | None = None
+
+    @property
+    def duration_s(self) -> float:
+        """Length of all phases."""
+        return sum(phase.duration_s for phase in self.demand.phases)
+
+    @property
+    def utilization(self) -> float | None:
+        """ρ = λ/C, first attempts over capacity; None when the capacity is not known."""
+        return self.demand.arrival_rate_per_s / self.service.capacity_per_s if self.service else None
+
+    @property
+    def amplified_utilization(self) -> float | None:
+        """Aρ; None when the capacity is not known."""
+        rho = self.utilization
+        return None if rho is None else self.client.amplification * rho
+
+    @property
+    def timeout_slack(self) -> float | None:
+        """θ · pods = C·T at the speed of this experiment: timeouts in mean services of the fleet."""
+        return self.service.capacity_per_s * self.client.timeout_s if self.service else None
+
+    @property
+    def placed_phases(self) -> tuple[PlacedPhase, ...]:
+        """The phases on the time axis."""
+        placed = []
+        start = 0.0
+        for phase in self.demand.phases:
+            placed.append(PlacedPhase(phase, start, start + phase.duration_s))
+            start += phase.duration_s
+        return tuple(placed)
+
+    @property
+    def arrival_plan(self) -> ArrivalPlan:
+        """When jobs arrive."""
+        phases = self.demand.phases
+        return ArrivalPlan(
+            segments(
+                [p.duration_s for p in phases], [p.factor for p in phases], self.demand.arrival_rate_per_s
+            ),
+            self.demand.arrivals,
+        )
+
+    @property
+    def trigger(self) -> tuple[float, float] | None:
+        """Start of the first and end of the last trigger phase; None if nothing is triggered."""
+        triggers = [p for p in self.placed_phases if p.phase.role == "trigger"]
+        return (triggers[0].start_s, triggers[-1].end_s) if triggers else None
+
+    @property
+    def watch(self) -> tuple[float, float]:
+        """The window that is judged: normal phases after the last trigger, up to the first shed phase."""
+        trigger = self.trigger
+        after = trigger[1] if trigger else 0.0
+        end = after
+        for placed in self.placed_phases:
+            if placed.start_s < after:
+                continue
+            if placed.phase.role != "normal":
+                break
+            end = placed.end_s
+        return after, end
+
+    @property
+    def shed(self) -> tuple[float, float] | None:
+        """From the end of the watch to the end of the run, if demand is shed after it."""
+        end = self.watch[1]
+        return (end, self.duration_s) if end < self.duration_s else None
+
+    def live(self) -> Experiment:
+        """The experiment in seconds of the wall clock: durations divided by the speed-up, which is now 1."""
+        factor = 1.0 / self.run.speedup
+        return replace(
+            self,
+            client=replace(
+                self.client,
+                timeout_s=self.client.timeout_s * factor,
+                backoff=self.client.backoff.scaled(factor),
+            ),
+            demand=replace(
+                self.demand,
+                phases=tuple(replace(p, duration_s=p.duration_s * factor) for p in self.demand.phases),
+            ),
+            run=replace(self.run, speedup=1.0),
+        )
+
+    def with_run(self, *, speedup: float | None = None, seed: int | None = None) -> Experiment:
+        """A copy with another speed-up or seed."""
+        return replace(
+            self,
+            run=RunSettings(
+                speedup=self.run.speedup if speedup is None else speedup,
+                seed=self.run.seed if seed is None else seed,
+            ),
+        )
