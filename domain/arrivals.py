@@ -64,14 +64,15 @@ class ArrivalPlan:
         ends_jobs: Floats = np.cumsum([s.rate_per_s * (s.end_s - s.start_s) for s in rising], dtype=np.float64)
         starts_jobs = np.concatenate([[0.0], ends_jobs[:-1]])
         total = float(ends_jobs[-1]) if rising else 0.0
+        marks: Floats
         position = 0.0
         index = worker
         while total > 0:
             if self.kind == "poisson":
-                marks: Floats = position + np.cumsum(rng.exponential(workers, chunk), dtype=np.float64)
+                marks = position + np.cumsum(rng.exponential(workers, chunk)).astype(np.float64)
                 position = float(marks[-1])
             else:
-                marks = index + 0.5 + workers * np.arange(chunk)
+                marks = index + 0.5 + workers * np.arange(chunk, dtype=np.float64)
                 index += workers * chunk
                 position = float(marks[-1])
             inside = marks[marks < total]
