@@ -1,0 +1,48 @@
+"""What this machine allows a generator: descriptors and local ports."""
+
+from __future__ import annotations
+
+import resource
+from ipaddress import ip_address
+from pathlib import Path
+
+from domain.errors import ConfigurationError
+from domain.experiment import Experiment
+from domain.sockets import SocketLimits, faults_in_need, worst_need
+
+_NET = Path("/proc/sys/net/ipv4")
+_TIME_WAIT_S = 60.0
+_LOOPBACK_REUSE_S = 1.0
+"""With net.ipv4.tcp_tw_reuse = 2 (Linux's default) loopback ports are taken again after one second."""
+
+
+def raise_descriptor_limit() -> int:
+    """Raise the soft limit to the hard one and return it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        hard = 1_048_576
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def machine_limits(address: str) -> SocketLimits:
+    """The limits that bind a process that loads ``address``, once its soft limit is raised."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    low, high = 32768, 60999
+    reuse = 0
+    try:
+        low, high = (int(part) for part in (_NET / "ip_local_port_range").read_text().split())
+        reuse = int((_NET / "tcp_tw_reuse").read_text())
+    except (OSError, ValueError):
+        pass  # not Linux, or hidden: the kernel's defaults stand
+    reused_soon = reuse == 1 or (reuse == 2 and ip_address(address).is_loopback)
+    rest_s = _LOOPBACK_REUSE_S if reused_soon else _TIME_WAIT_S
+    return SocketLimits(descriptors=hard, ports=high - low + 1, port_rest_s=rest_s)
+
+
+def check_plan_fits(experiment: Experiment, address: str, workers: int = 1) -> None:
+    """Raise ``ConfigurationError`` with the arithmetic if the plan needs more sockets than there are."""
+    need = worst_need(experiment, workers)
+    faults = faults_in_need(need, machine_limits(address)) if need else []
+    if faults:
+        raise ConfigurationError("this load does not fit the machine; nothing was sent", faults)

@@ -1,0 +1,78 @@
+"""What is sent: a request as a value, and its bytes on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from domain.attempts import ATTEMPT_HEADER, REQUEST_ID_HEADER
+
+IDEMPOTENT_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"})
+_FORBIDDEN = ("\r", "\n", "\0")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One unit of demand: what a user wanted, however many attempts it takes."""
+
+    job_id: int
+    planned_s: float
+    worker: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An HTTP request. ``Host``, ``Content-Length``, the request id and the attempt number are added."""
+
+    method: str = "GET"
+    path: str = "/work"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+    def __post_init__(self) -> None:
+        if not self.method.isalpha():
+            raise ValueError(f"request.method: must be a token of letters (got {self.method!r})")
+        if not self.path.startswith("/") or " " in self.path:
+            raise ValueError(f"request.path: must start with / and have no space (got {self.path!r})")
+        for text in (self.path, *self.headers, *self.headers.values()):
+            if any(mark in text for mark in _FORBIDDEN):
+                raise ValueError(f"request: a path or header must not hold a line break (got {text!r})")
+
+    def head(self, host: str) -> bytes:
+        """The bytes up to where the headers of one attempt are added."""
+        lines = [f"{self.method.upper()} {self.path} HTTP/1.1", f"Host: {host}"]
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        if self.body or self.method.upper() in {"POST", "PUT", "PATCH"}:
+            lines.append(f"Content-Length: {len(self.body)}")
+        return ("\r\n".join(lines) + f"\r\n{REQUEST_ID_HEADER}: ").encode("latin-1")
+
+
+ATTEMPT_SEPARATOR = f"\r\n{ATTEMPT_HEADER}: ".encode()
+END_OF_HEAD = b"\r\n\r\n"
+
+
+class RequestEncoder:
+    """Turns requests into bytes; the head of a request that is sent again and again is built once."""
+
+    __slots__ = ("_head", "_host", "_request", "_run_token")
+
+    def __init__(self, host: str, run_token: str) -> None:
+        self._host = host
+        self._run_token = run_token
+        self._request: Request | None = None
+        self._head = b""
+
+    def encode(self, request: Request, job_id: int, attempt: int) -> bytes:
+        """The whole request of one attempt."""
+        if request is not self._request:
+            self._head = request.head(self._host)
+            self._request = request
+        return b"%b%b-%d%b%d%b%b" % (
+            self._head,
+            self._run_token.encode(),
+            job_id,
+            ATTEMPT_SEPARATOR,
+            attempt,
+            END_OF_HEAD,
+            request.body,
+        )

@@ -1,0 +1,88 @@
+"""Tipover's options for Locust's command line and web page, and what a locustfile of your own imports.
+
+    from tipover.locust_plugin import Request, StormUser
+
+    class Checkout(StormUser):
+        def request(self, job):
+            return Request("POST", "/checkout", body=b"{}")
+
+Then ``locust -f checkout.py --scenario f2-40 --host http://127.0.0.1:8080``, with Locust's own
+``--headless``, ``--processes``, ``--master`` and so on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from locust import events
+from locust.env import Environment
+
+from domain.attempts import Outcome
+from domain.errors import TipoverError
+from domain.experiment import Experiment
+from domain.experiment_json import from_json
+from loadgen.locust_events import StormSettings, attach
+from loadgen.request import Job, Request
+from loadgen.user import StormUser
+from meter.counting import AttemptCounter
+from meter.exporter import serve_metrics
+from tipover.scenario import load_scenario
+
+__all__ = ["Job", "Outcome", "Request", "StormUser"]
+
+
+@events.init_command_line_parser.add_listener  # type: ignore[untyped-decorator]
+def add_options(parser: ArgumentParser) -> None:
+    """Add ``--scenario`` and its company; Locust shows them on its web page too."""
+    group = parser.add_argument_group("Tipover")
+    group.add_argument("--scenario", default="demo", help="a built-in scenario or a TOML file")
+    group.add_argument(
+        "--speedup", type=float, default=0.0, help="divide every duration (0: as the file says)"
+    )
+    group.add_argument("--scenario-seed", type=int, default=-1, help="seed (-1: as the file says)")
+    group.add_argument("--out", default="", help="directory for the trace (none: keep no trace)")
+    group.add_argument("--allow-host", default="", help="a host or address other than loopback to allow")
+    group.add_argument("--metrics-port", type=int, default=0, help="serve Prometheus metrics here (0: not)")
+    # For `tipover run`, which hands over an experiment it has already checked.
+    for hidden in ("--experiment", "--progress-fd"):
+        group.add_argument(hidden, default="", help=SUPPRESS, include_in_web_ui=False)  # type: ignore[call-arg]
+
+
+@events.init.add_listener  # type: ignore[untyped-decorator]
+def set_up(environment: Environment, **_: Any) -> None:
+    """Attach the storm to this Locust process."""
+    options = environment.parsed_options
+    try:
+        experiment = _experiment(options)
+    except TipoverError as error:
+        sys.stderr.write(f"tipover: {error}\n")
+        sys.exit(int(error.exit_code))
+    counter = AttemptCounter()
+    if options.metrics_port:
+        serve_metrics(counter, port=options.metrics_port)
+    attach(
+        environment,
+        StormSettings(
+            experiment,
+            out=Path(options.out) if options.out else None,
+            progress_fd=int(options.progress_fd) if options.progress_fd else None,
+            allowed_hosts=tuple(part for part in options.allow_host.split(",") if part),
+            observer=counter,
+            report_to_locust=not options.progress_fd,
+            quit_when_over=environment.web_ui is None,
+        ),
+    )
+
+
+def _experiment(options: Namespace) -> Experiment:
+    if options.experiment:
+        return from_json(json.loads(Path(options.experiment).read_text()))
+    return load_scenario(
+        options.scenario,
+        speedup=options.speedup or None,
+        seed=options.scenario_seed if options.scenario_seed >= 0 else None,
+    )
