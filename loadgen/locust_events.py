@@ -212,6 +212,7 @@ class _MasterSide:
     def __init__(self, environment: Environment, settings: StormSettings) -> None:
         self.environment = environment
         self.settings = settings
+        self._expected = 0
         self._waiting = 0
         self._running = False
         environment.events.test_start.add_listener(self._on_start)
@@ -222,7 +223,7 @@ class _MasterSide:
     def _on_start(self, **_: Any) -> None:
         runner = self.environment.runner
         clients = [c.id for c in runner.clients.ready + runner.clients.spawning + runner.clients.running]
-        self._waiting = len(clients)
+        self._waiting = self._expected = len(clients)
         start_s = time.monotonic() + LEAD_S
         for worker, client_id in enumerate(sorted(clients)):
             word = {
@@ -236,9 +237,15 @@ class _MasterSide:
         gevent.spawn(self._say_alive)
 
     def _say_alive(self) -> None:
+        runner = self.environment.runner
         while self._running:
-            self.environment.runner.send_message(ALIVE_MESSAGE, {})
+            runner.send_message(ALIVE_MESSAGE, {})
             gevent.sleep(ALIVE_EVERY_S)
+            if self._running and runner.worker_count < self._expected:
+                log.error("this run is invalid: a worker died, so its share of the load was not sent")
+                self.environment.process_exit_code = int(ExitCode.INVALID_RUN)
+                self._running = False
+                gevent.spawn(runner.quit if self.settings.quit_when_over else runner.stop)
 
     def _on_stop(self, **_: Any) -> None:
         self._running = False

@@ -11,7 +11,16 @@ class ResponseReader:
     ``feed`` takes bytes as they come and says whether the answer is whole. The body is thrown away.
     """
 
-    __slots__ = ("_delimited", "_head_only", "_parser", "complete", "excess", "started", "status")
+    __slots__ = (
+        "_delimited",
+        "_head_only",
+        "_keep_alive",
+        "_parser",
+        "complete",
+        "excess",
+        "started",
+        "status",
+    )
 
     def __init__(self) -> None:
         self._parser = HttpResponseParser(self)
@@ -24,6 +33,7 @@ class ResponseReader:
         self.complete = False
         self.started = False
         self.excess = False
+        self._keep_alive = False
         self.status = 0
 
     def feed(self, data: bytes) -> bool:
@@ -39,8 +49,7 @@ class ResponseReader:
     @property
     def reusable(self) -> bool:
         """Whether the connection may carry another request."""
-        in_step = self.complete and not self.excess and not self._head_only
-        return in_step and bool(self._parser.should_keep_alive())
+        return self._keep_alive and not self.excess
 
     # Callbacks of httptools.
 
@@ -67,6 +76,8 @@ class ResponseReader:
         """The body has ended; an interim answer (1xx) does not count."""
         if self._parser.get_status_code() >= 200:
             self.complete = True
+            # llhttp knows this only inside the callback: afterwards it has forgotten the header.
+            self._keep_alive = bool(self._parser.should_keep_alive()) and not self._head_only
 
 
 __all__ = ["HttpParserError", "ResponseReader"]

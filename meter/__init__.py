@@ -1,1 +1,1 @@
-"""Tipover."""
+"""Counts attempts as they happen and exports the counts to Prometheus."""

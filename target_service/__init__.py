@@ -1,1 +1,1 @@
-"""Tipover."""
+"""The service that is tipped over: one FIFO queue, some pods, exponential service, over HTTP."""

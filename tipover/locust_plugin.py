@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import SUPPRESS, Namespace
 from pathlib import Path
 from typing import Any
 
 from locust import events
+from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
+from locust.runners import MasterRunner
+from prometheus_client import CollectorRegistry
 
 from domain.attempts import Outcome
 from domain.errors import TipoverError
@@ -28,15 +31,17 @@ from domain.experiment_json import from_json
 from loadgen.locust_events import StormSettings, attach
 from loadgen.request import Job, Request
 from loadgen.user import StormUser
-from meter.counting import AttemptCounter
-from meter.exporter import serve_metrics
+from meter.counting import AttemptCounts
+from meter.exporter import AttemptCollector, BuildInfoCollector
+from meter.page_server import MetricsServer
 from tipover.scenario import load_scenario
+from tipover.version import VERSION
 
 __all__ = ["Job", "Outcome", "Request", "StormUser"]
 
 
 @events.init_command_line_parser.add_listener  # type: ignore[untyped-decorator]
-def add_options(parser: ArgumentParser) -> None:
+def add_options(parser: LocustArgumentParser) -> None:
     """Add ``--scenario`` and its company; Locust shows them on its web page too."""
     group = parser.add_argument_group("Tipover")
     group.add_argument("--scenario", default="demo", help="a built-in scenario or a TOML file")
@@ -49,7 +54,7 @@ def add_options(parser: ArgumentParser) -> None:
     group.add_argument("--metrics-port", type=int, default=0, help="serve Prometheus metrics here (0: not)")
     # For `tipover run`, which hands over an experiment it has already checked.
     for hidden in ("--experiment", "--progress-fd"):
-        group.add_argument(hidden, default="", help=SUPPRESS, include_in_web_ui=False)  # type: ignore[call-arg]
+        parser.add_argument(hidden, default="", help=SUPPRESS, include_in_web_ui=False)
 
 
 @events.init.add_listener  # type: ignore[untyped-decorator]
@@ -61,9 +66,12 @@ def set_up(environment: Environment, **_: Any) -> None:
     except TipoverError as error:
         sys.stderr.write(f"tipover: {error}\n")
         sys.exit(int(error.exit_code))
-    counter = AttemptCounter()
-    if options.metrics_port:
-        serve_metrics(counter, port=options.metrics_port)
+    counts = AttemptCounts()
+    if options.metrics_port and not isinstance(environment.runner, MasterRunner):
+        registry = CollectorRegistry()
+        registry.register(AttemptCollector(counts))
+        registry.register(BuildInfoCollector(VERSION))
+        MetricsServer(registry, port=options.metrics_port + max(_worker_index(environment), 0))
     attach(
         environment,
         StormSettings(
@@ -71,11 +79,16 @@ def set_up(environment: Environment, **_: Any) -> None:
             out=Path(options.out) if options.out else None,
             progress_fd=int(options.progress_fd) if options.progress_fd else None,
             allowed_hosts=tuple(part for part in options.allow_host.split(",") if part),
-            observer=counter,
+            observer=counts,
             report_to_locust=not options.progress_fd,
             quit_when_over=environment.web_ui is None,
         ),
     )
+
+
+def _worker_index(environment: Environment) -> int:
+    # Workers of one machine cannot share a port: each takes the next one.
+    return int(getattr(environment.runner, "worker_index", 0))
 
 
 def _experiment(options: Namespace) -> Experiment:

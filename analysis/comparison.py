@@ -1,0 +1,163 @@
+"""Prediction against measurement: one check per claim.
+
+A check that has no samples fails; a check that does not apply is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from analysis.estimators import Findings
+from analysis.prediction import LAST_SHARE
+from analysis.result import Check, Measurement, Prediction
+from domain.experiment import Expectation, Experiment
+
+AMPLIFICATION_TOLERANCE = 0.03
+DEMAND_TOLERANCE = 0.03
+CAPACITY_TOLERANCE = 0.01
+INGRESS_TOLERANCE = 0.05
+GOODPUT_TOLERANCE = 0.05
+SIGMAS = 4.0
+NO_SAMPLES = "nothing was measured"
+_MEASURED_WORD = {"healthy": "healthy", "recovers": "recovered", "trapped": "trapped"}
+
+
+def compare(
+    experiment: Experiment, prediction: Prediction, measurement: Measurement, findings: Findings
+) -> tuple[Check, ...]:
+    """Every check that applies to the run."""
+    failing = measurement.outcome != "healthy" or prediction.outcome not in ("healthy", None)
+    checks = [*_outcome(experiment, prediction, measurement)]
+    checks += _recovery(experiment, prediction, measurement)
+    if failing and math.isfinite(experiment.client.max_attempts):
+        checks.append(_number(prediction, measurement, "amplification", AMPLIFICATION_TOLERANCE))
+    checks.append(_demand(experiment, measurement, findings))
+    if experiment.service is not None and failing:
+        tolerance = _sampled(CAPACITY_TOLERANCE, findings.samples.get("capacity_per_s", 0))
+        checks.append(_number(prediction, measurement, "capacity_per_s", tolerance))
+    checks += _ingress(experiment, prediction, measurement)
+    checks += _goodput(experiment, prediction, measurement)
+    checks += _after_shed(experiment.expect, prediction, measurement, experiment)
+    return tuple(checks)
+
+
+def confirmed(experiment: Experiment, checks: tuple[Check, ...]) -> bool | None:
+    """Whether every check passed; None if the scenario expects nothing."""
+    return None if experiment.expect is None else all(check.passed for check in checks)
+
+
+def _sampled(floor: float, samples: int) -> float:
+    """A relative tolerance of at least four standard errors of a Poisson count."""
+    return max(floor, SIGMAS / math.sqrt(samples)) if samples else floor
+
+
+def _check(
+    name: str,
+    predicted: float,
+    measured: float | None,
+    tolerance: float,
+    *,
+    absolute: bool = False,
+    why: str = "",
+) -> Check:
+    if measured is None:
+        return Check(name, predicted, None, tolerance, False, absolute, NO_SAMPLES)
+    allowed = tolerance if absolute else tolerance * abs(predicted)
+    # The last digits of a difference that is exactly the tolerance must not decide.
+    passed = abs(measured - predicted) <= allowed * (1 + 1e-9)
+    return Check(name, predicted, measured, tolerance, passed, absolute, why)
+
+
+def _number(prediction: Prediction, measurement: Measurement, key: str, tolerance: float) -> Check:
+    predicted = prediction.values.get(key)
+    if predicted is None:
+        return Check(key, None, measurement.values.get(key), tolerance, False, why="nothing was predicted")
+    return _check(key, predicted, measurement.values.get(key), tolerance)
+
+
+def _outcome(experiment: Experiment, prediction: Prediction, measurement: Measurement) -> Iterator[Check]:
+    if experiment.expect is not None:
+        word, why = _MEASURED_WORD[experiment.expect.outcome], "expected by the scenario"
+    elif prediction.outcome is not None:
+        word, why = prediction.outcome, "predicted by the fluid model"
+    else:
+        return
+    yield Check("outcome", word, measurement.outcome, None, measurement.outcome == word, why=why)
+
+
+def _recovery(experiment: Experiment, prediction: Prediction, measurement: Measurement) -> Iterator[Check]:
+    """Against the fluid model if it recovers within the watch, and against the scenario's own number."""
+    expect = experiment.expect
+    tolerance = expect.tolerance if expect else Expectation("recovers").tolerance
+    measured = measurement.values.get("recovery_s")
+    predicted = prediction.values.get("recovery_s")
+    if predicted and prediction.outcome == "recovered":
+        sd = prediction.recovery_sd_s
+        spread = "" if sd is None else f"one standard deviation at this run's rates is {sd:,.0f} s"
+        yield _check("recovery_s", predicted, measured, tolerance, why=spread)
+    if expect is not None and expect.recover_s is not None:
+        why = f"expected by the scenario{f' ({expect.source})' if expect.source else ''}"
+        yield _check("recovery_s_expected", expect.recover_s, measured, tolerance, why=why)
+
+
+def _demand(experiment: Experiment, measurement: Measurement, findings: Findings) -> Check:
+    jobs = findings.samples.get("demand_per_s", 0)
+    return _check(
+        "demand_per_s",
+        experiment.demand.arrival_rate_per_s,
+        measurement.values.get("demand_per_s"),
+        _sampled(DEMAND_TOLERANCE, jobs),
+        why=f"{jobs:,} jobs were due in the watch",
+    )
+
+
+def _ingress(experiment: Experiment, prediction: Prediction, measurement: Measurement) -> Iterator[Check]:
+    """Attempts per second of a trapped service, against Aλ and against the scenario's own number."""
+    trapped = prediction.outcome == "trapped" or (
+        prediction.outcome is None and measurement.outcome == "trapped"
+    )
+    measured = measurement.values.get("ingress_per_s")
+    predicted = experiment.client.amplification * experiment.demand.arrival_rate_per_s
+    if trapped and math.isfinite(predicted):
+        yield _check(
+            "ingress_per_s", predicted, measured, INGRESS_TOLERANCE, why="Aλ while every attempt fails"
+        )
+    expect = experiment.expect
+    if expect is not None and expect.ingress_per_s is not None:
+        yield _check("ingress_per_s_expected", expect.ingress_per_s, measured, INGRESS_TOLERANCE)
+
+
+def _goodput(experiment: Experiment, prediction: Prediction, measurement: Measurement) -> Iterator[Check]:
+    """At the end of the watch, unless the recovery itself may fall into that stretch."""
+    predicted = prediction.values.get("goodput_ratio")
+    if predicted is None or prediction.outcome is None:
+        return
+    start, end = experiment.watch
+    recovery = prediction.values.get("recovery_s")
+    if recovery is not None:
+        margin = 3 * (prediction.recovery_sd_s or 0.0) + 5 * experiment.client.timeout_s
+        last_part = start + (1 - LAST_SHARE) * (end - start)
+        if last_part - margin < start + recovery < end + margin:
+            return
+    yield _check(
+        "goodput_ratio", predicted, measurement.values.get("goodput_ratio"), GOODPUT_TOLERANCE, absolute=True
+    )
+
+
+def _after_shed(
+    expect: Expectation | None, prediction: Prediction, measurement: Measurement, experiment: Experiment
+) -> Iterator[Check]:
+    if expect is None or expect.after_shed is None:
+        return
+    word = _MEASURED_WORD[expect.after_shed]
+    measured = measurement.after_shed
+    why = "" if measured is not None else "the service was not failing when shedding began, or none was shed"
+    yield Check("after_shed", word, measured, None, measured == word, why=why)
+    predicted = prediction.values.get("shed_recovery_s")
+    if expect.after_shed == "recovers" and predicted:
+        # A drain shorter than a few timeouts is decided by when the last attempt happens to be sent.
+        slack = max(expect.tolerance * predicted, 2 * experiment.client.timeout_s)
+        yield _check(
+            "shed_recovery_s", predicted, measurement.values.get("shed_recovery_s"), slack, absolute=True
+        )

@@ -1,0 +1,197 @@
+"""Measured values of a run, from its trace and from what the target says of itself.
+
+Work is done in seconds of the wall clock, on ``experiment.live()``; ``Findings.values`` are in scenario
+time, rates as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from analysis.episodes import Episode, Window, find_episodes, last_failure_s
+from analysis.prediction import LAST_SHARE
+from analysis.result import QUANTITIES, Values
+from analysis.trace import Attempts
+from domain.experiment import Experiment
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was measured, and on how much of it each number rests.
+
+    ``live`` is the experiment in seconds of the wall clock, as are ``watch`` (cut to what the trace
+    holds), ``episodes`` and ``judged_end_s``; ``values`` are in scenario time. ``samples`` counts the
+    jobs, attempts or completions behind a value.
+    """
+
+    live: Experiment
+    values: Values
+    watch: Window
+    episodes: tuple[Episode, ...]
+    trace_end_s: float
+    samples: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def failing_at_end(self) -> bool:
+        """Whether the last episode was still going on when the judged part of the watch ended."""
+        return bool(self.episodes) and not self.episodes[-1].recovered
+
+
+def measure(attempts: Attempts, server: pd.DataFrame, experiment: Experiment) -> Findings:
+    """Every key of ``QUANTITIES`` as far as the run shows it; None for what it has no samples of."""
+    live = experiment.live()
+    start, end = live.watch
+    timeout = live.client.timeout_s
+    episodes = tuple(find_episodes(attempts, Window.judged(attempts, 0.0, end, timeout)))
+    watch = Window.judged(attempts, start, end, timeout)
+    samples: dict[str, int] = {}
+    values: Values = dict.fromkeys(QUANTITIES)
+    values["demand_per_s"] = _demand_per_s(attempts, watch, samples)
+    values["capacity_per_s"] = _capacity_per_s(server, live, episodes, samples)
+    values["amplification"] = _amplification(attempts, live, episodes, samples)
+    values["ingress_per_s"] = _settled_ingress_per_s(attempts, live, watch, episodes, samples)
+    values["goodput_ratio"] = _goodput_ratio(attempts, watch, samples)
+    scale = experiment.run.speedup
+    if episodes:
+        began = live.trigger[0] if live.trigger else 0.0
+        values["failed_after_s"] = (episodes[0].start_s - began) * scale
+        if episodes[-1].recovered:
+            values["recovery_s"] = max(0.0, episodes[-1].end_s - start) * scale
+    shed = shed_recovery_s(attempts, live, episodes)
+    values["shed_recovery_s"] = None if shed is None else shed * scale
+    _add_ratios(values, failing=bool(episodes) and not episodes[-1].recovered)
+    return Findings(live, values, watch, episodes, attempts.end_s, samples)
+
+
+def _add_ratios(values: Values, *, failing: bool) -> None:
+    """ρ = demand over capacity; Aρ from the settled ingress while failing, else A times ρ."""
+    capacity, demand = values["capacity_per_s"], values["demand_per_s"]
+    if not capacity:
+        return
+    if demand is not None:
+        values["utilization"] = demand / capacity
+    ingress, amplification = values["ingress_per_s"], values["amplification"]
+    if failing and ingress is not None:
+        values["amplified_utilization"] = ingress / capacity
+    elif amplification is not None and demand is not None:
+        values["amplified_utilization"] = amplification * demand / capacity
+
+
+def retry_span_s(live: Experiment) -> float:
+    """Longest time from a job's first attempt to its last one's timeout; inf for an endless client."""
+    client = live.client
+    if math.isinf(client.max_attempts):
+        return math.inf
+    waits = sum(client.backoff.bounds_s(n)[1] for n in range(1, int(client.max_attempts)))
+    return client.max_attempts * client.timeout_s + waits
+
+
+def _demand_per_s(attempts: Attempts, watch: Window, samples: dict[str, int]) -> float | None:
+    """Jobs due in the watch per second of it."""
+    length = watch.end_s - watch.start_s
+    due = attempts.planned_s[attempts.first]
+    jobs = int(((due >= watch.start_s) & (due < watch.end_s)).sum())
+    samples["demand_per_s"] = jobs
+    return jobs / length if length > 0 and jobs else None
+
+
+def _capacity_per_s(
+    server: pd.DataFrame, live: Experiment, episodes: tuple[Episode, ...], samples: dict[str, int]
+) -> float | None:
+    """Completions while every pod was busy over the time they were: in the failing part of the watch if
+    there is one, else wherever the target was saturated at full capacity."""
+    start, end = live.watch
+    windows = [(max(e.start_s, start), min(e.end_s, end)) for e in episodes if e.end_s > start]
+    for chosen in (windows, [(0.0, live.duration_s)]):
+        rate, completed = saturated_rate(server, chosen)
+        if rate is not None:
+            samples["capacity_per_s"] = completed
+            return rate
+    samples["capacity_per_s"] = 0
+    return None
+
+
+def saturated_rate(
+    server: pd.DataFrame, windows: list[tuple[float, float]], least: int = 30
+) -> tuple[float | None, int]:
+    """Completions/s while saturated between scrapes at unchanged full capacity, and how many there were.
+
+    None with fewer than ``least`` completions.
+    """
+    if len(server) < 2:
+        return None, 0
+    t = server["t_s"].to_numpy()
+    full = server["capacity_factor"].fillna(1.0).to_numpy() == 1.0
+    usable = full[1:] & full[:-1]
+    inside = np.zeros(usable.shape, dtype=np.bool_)
+    for start, end in windows:
+        inside |= (t[:-1] >= start) & (t[1:] <= end)
+    usable &= inside
+    busy = np.diff(server["saturated_s"].to_numpy())[usable]
+    done = np.diff(server["saturated_completed"].to_numpy())[usable]
+    seconds, completed = float(np.nansum(busy)), int(np.nansum(done))
+    if completed < least or seconds <= 0:
+        return None, completed
+    return completed / seconds, completed
+
+
+def _amplification(
+    attempts: Attempts, live: Experiment, episodes: tuple[Episode, ...], samples: dict[str, int]
+) -> float | None:
+    """Attempts sent per job, over jobs due in an episode whose every attempt failed and which had the
+    time to make them all before the run ended."""
+    in_time = attempts.job_planned_s <= attempts.end_s - retry_span_s(live)
+    inside = np.zeros(in_time.shape, dtype=np.bool_)
+    for episode in episodes:
+        inside |= (attempts.job_planned_s >= episode.start_s) & (attempts.job_planned_s <= episode.end_s)
+    hopeless = inside & in_time & (attempts.job_failed > 0) & (attempts.job_failed == attempts.job_sent)
+    samples["amplification"] = int(hopeless.sum())
+    return float(attempts.job_sent[hopeless].mean()) if hopeless.any() else None
+
+
+def _settled_ingress_per_s(
+    attempts: Attempts,
+    live: Experiment,
+    watch: Window,
+    episodes: tuple[Episode, ...],
+    samples: dict[str, int],
+) -> float | None:
+    """Attempts sent per second in the watch, once the retries of the trigger (m·T and the backoffs), and
+    of an episode that ended, are gone. None for an endless client, whose retries never are."""
+    start = watch.start_s
+    if episodes and episodes[-1].recovered:
+        start = max(start, episodes[-1].end_s)
+    if live.trigger or episodes:
+        start += retry_span_s(live)
+    length = watch.end_s - start
+    sent = attempts.sent_s[attempts.sent]
+    count = int(((sent >= start) & (sent < watch.end_s)).sum())
+    samples["ingress_per_s"] = count
+    return count / length if length > 0 and count else None
+
+
+def _goodput_ratio(attempts: Attempts, watch: Window, samples: dict[str, int]) -> float | None:
+    """Answers in time that arrived in the last fifth of the watch, over jobs due in it."""
+    start = watch.end_s - LAST_SHARE * (watch.end_s - watch.start_s)
+    due = attempts.planned_s[attempts.first]
+    jobs = int(((due >= start) & (due < watch.end_s)).sum())
+    done = attempts.done_s[attempts.ok]
+    answers = int(((done >= start) & (done < watch.end_s)).sum())
+    samples["goodput_ratio"] = jobs
+    return answers / jobs if jobs else None
+
+
+def shed_recovery_s(attempts: Attempts, live: Experiment, episodes: tuple[Episode, ...]) -> float | None:
+    """Wall-clock seconds from the start of shedding to the last failing attempt.
+
+    None if nothing was shed, nothing was failing when it began, or it never recovered.
+    """
+    if live.shed is None or not episodes or episodes[-1].recovered:
+        return None
+    window = Window.judged(attempts, *live.shed, live.client.timeout_s)
+    last = last_failure_s(attempts, window)
+    return None if last is None else last - window.start_s

@@ -1,0 +1,103 @@
+"""How long the queue was: the wait an attempt met, against the timeout."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from analysis.plots.canvas import (
+    BLUE,
+    INK,
+    SKY,
+    Plot,
+    Sheet,
+    column,
+    draw_measured,
+    draw_predicted,
+    fluid_key,
+    highest,
+    new_sheet,
+    say_nothing_recorded,
+    thousands,
+)
+from analysis.result import RunResult
+from analysis.wording import number
+
+STEEP = 4.0
+"""From this many timeouts on, the axis is linear up to the timeout and logarithmic above it."""
+
+
+def draw_wait(result: RunResult) -> Plot:
+    """The server's backlog in seconds against the fluid wait and the timeout; else latency quantiles."""
+    timeout = result.experiment.client.timeout_s
+    reported = bool(np.isfinite(column(result, "wait_s")).any())
+    title = _title(result, reported)
+    sheet = new_sheet(result, title, "wait in the queue, s" if reported else "latency from planned start, s")
+    if reported:
+        draw_measured(sheet, result, "wait_s", "wait the server reports", BLUE)
+        drawn = True
+    else:
+        p95 = draw_measured(sheet, result, "latency_p95_s", "latency, 95th percentile", SKY)
+        drawn = draw_measured(sheet, result, "latency_p50_s", "latency, median", BLUE) or p95
+    if not drawn:
+        say_nothing_recorded(sheet, "neither wait nor latency was recorded")
+    fluid = result.prediction.fluid
+    if fluid is not None:
+        draw_predicted(sheet, result, fluid.wait_s, BLUE)
+    names = ("wait_s",) if reported else ("latency_p50_s", "latency_p95_s")
+    _scale(sheet, timeout, highest(*(column(result, n) for n in names), fluid.wait_s if fluid else None))
+    _draw_timeout(sheet, timeout)
+    lines = [line for line in sheet.axes.get_lines() if not str(line.get_label()).startswith("_")]
+    return Plot(
+        "wait",
+        title,
+        _caption(timeout, reported),
+        f"Line chart of the wait over time against the timeout of {number(timeout)} s. {title}.",
+        sheet.png([*lines, *fluid_key(result)]),
+    )
+
+
+def _title(result: RunResult, reported: bool) -> str:
+    timeout = number(result.experiment.client.timeout_s)
+    if not reported and highest(column(result, "latency_p95_s")) == 0:
+        return "Nothing was recorded of the wait"
+    if not reported:
+        return f"The server reports no backlog: latency stands in, against the timeout of {timeout} s"
+    longest = highest(column(result, "wait_s"))
+    if longest <= result.experiment.client.timeout_s:
+        return f"The wait never passed the timeout of {timeout} s"
+    return f"The wait grew to {number(longest)} s, against a timeout of {timeout} s"
+
+
+def _caption(timeout: float, reported: bool) -> str:
+    if reported:
+        return (
+            f"An attempt that meets a wait above T = {number(timeout)} s is abandoned before it is served, "
+            "but served all the same: that work is lost. Answers are in time again only below the line. "
+            "Above the timeout the axis is logarithmic if the wait is very long."
+        )
+    return (
+        "A client waits no longer than its timeout, so this shows when the service was too slow, not how long "
+        "its queue was."
+    )
+
+
+def _scale(sheet: Sheet, timeout: float, longest: float) -> None:
+    top = max(1.15 * longest, 1.35 * timeout)
+    if longest <= STEEP * timeout:
+        sheet.axes.set_ylim(0, top)
+        return
+    sheet.axes.set_yscale("symlog", linthresh=timeout, linscale=1.0)
+    powers = timeout * 10.0 ** np.arange(0, np.ceil(np.log10(top / timeout)) + 1)
+    ticks = [0.0, timeout / 2, *(tick * part for tick in powers for part in (1, 3))]
+    sheet.axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if tick <= top]))
+    sheet.axes.yaxis.set_minor_locator(NullLocator())
+    sheet.axes.yaxis.set_major_formatter(FuncFormatter(thousands))
+    sheet.axes.set_ylim(0, 1.6 * longest)
+
+
+def _draw_timeout(sheet: Sheet, timeout: float) -> None:
+    sheet.axes.axhline(
+        timeout, color=INK, lw=1.2, ls=(0, (1, 1.2)), label=f"timeout T = {number(timeout)} s", zorder=2.5
+    )
+    sheet.axes.axhspan(0, timeout, color=INK, alpha=0.03, lw=0, zorder=0)

@@ -1,0 +1,222 @@
+"""What the laws and the fluid model say an experiment will do, in scenario time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analysis import laws
+from analysis.fluid import first_late_s, fluid_trace, last_late_s
+from analysis.result import QUANTITIES, FluidTrace, Outcome, Prediction, Values
+from domain.experiment import Demand, Experiment, Service
+
+SETTLED_TIMEOUTS = 2.0
+"""Timeouts without a failing attempt that a window must end with to count as recovered."""
+LAST_SHARE = 0.2
+"""Share of the watch, at its end, over which goodput is judged."""
+SLACK_FLOOR = 20.0
+FOREIGN_NOTE = (
+    "The service is not ours, so its capacity is not known: there is no prediction, only measurement."
+)
+LONGEST_LOOK_AHEAD = 200.0
+"""How many times its own length a run is extended to find a recovery that comes after its end."""
+
+
+def watch_capacity_per_s(experiment: Experiment, service: Service) -> float:
+    """C in the last phase of the watch, attempts/s."""
+    start, end = experiment.watch
+    factors = [
+        p.phase.capacity_factor for p in experiment.placed_phases if start <= p.start_s and p.end_s <= end
+    ]
+    return service.capacity_per_s * (factors[-1] if factors else 1.0)
+
+
+def predict(experiment: Experiment) -> Prediction:
+    """Every key of ``QUANTITIES`` from the laws and a fluid run; outcome None for a foreign service."""
+    service = experiment.service
+    if service is None:
+        return _foreign(experiment)
+    trace = fluid_trace(experiment)
+    story = _Story.of(experiment, service, trace)
+    values = _values(story)
+    sd = _recovery_sd_s(story)
+    return Prediction(story.outcome, values, trace, sd, tuple(_notes(story)))
+
+
+def _foreign(experiment: Experiment) -> Prediction:
+    client, rate = experiment.client, experiment.demand.arrival_rate_per_s
+    known = {"amplification": client.amplification, "demand_per_s": rate}
+    return Prediction(None, {key: known.get(key) for key in QUANTITIES}, None, None, (FOREIGN_NOTE,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """An experiment with its fluid trace and the few facts everything else follows from."""
+
+    experiment: Experiment
+    trace: FluidTrace
+    capacity_per_s: float
+    outcome: Outcome
+    first_late_s: float | None
+    recovered_at_s: float | None
+    """When the last late attempt is sent; found by a longer run if it comes after the watch."""
+
+    @classmethod
+    def of(cls, experiment: Experiment, service: Service, trace: FluidTrace) -> _Story:
+        start, end = experiment.watch
+        capacity = watch_capacity_per_s(experiment, service)
+        utilization = experiment.demand.arrival_rate_per_s / capacity
+        trap = laws.is_trap(experiment.client.amplification, utilization)
+        first, last = first_late_s(trace, 0.0, end), last_late_s(trace, 0.0, end)
+        quiet = min(SETTLED_TIMEOUTS * experiment.client.timeout_s, (end - start) / 2)
+        outcome: Outcome
+        if last is None:
+            outcome = "healthy"
+        elif last < end - quiet:
+            outcome = "recovered"
+        else:
+            outcome = "trapped" if trap else "undecided"
+        at = last if outcome == "recovered" else None
+        if outcome == "undecided":
+            at = _later_recovery_s(experiment, trace, capacity)
+        return cls(experiment, trace, capacity, outcome, first, at)
+
+    @property
+    def utilization(self) -> float:
+        return self.experiment.demand.arrival_rate_per_s / self.capacity_per_s
+
+    @property
+    def amplified_utilization(self) -> float:
+        return self.experiment.client.amplification * self.utilization
+
+    @property
+    def trigger(self) -> tuple[float, float]:
+        """The trigger, or nothing at the start of the run."""
+        return self.experiment.trigger or (0.0, 0.0)
+
+    @property
+    def recovery_s(self) -> float | None:
+        if self.recovered_at_s is None:
+            return None
+        return max(0.0, self.recovered_at_s - self.trigger[1])
+
+
+def _later_recovery_s(experiment: Experiment, trace: FluidTrace, capacity: float) -> float | None:
+    """The last late attempt if the watch went on until the service is well; None if that is too far off."""
+    end = experiment.watch[1]
+    amplified = experiment.client.amplification * experiment.demand.arrival_rate_per_s
+    at_end = float(np.interp(end, trace.t_s, trace.backlog))
+    drain = laws.drain_time_s(
+        depth=at_end,
+        capacity_per_s=capacity,
+        arrival_rate_per_s=experiment.demand.arrival_rate_per_s,
+        amplification=experiment.client.amplification,
+    )
+    # Retries of the trigger may still be to come, so leave room beyond the drain of what is queued.
+    in_flight = amplified * experiment.client.timeout_s / (capacity - amplified)
+    extra = 1.2 * drain + 3 * in_flight * experiment.client.amplification + 10 * experiment.client.timeout_s
+    if extra > LONGEST_LOOK_AHEAD * experiment.duration_s:
+        return None
+    kept = [p.phase for p in experiment.placed_phases if p.end_s <= end]
+    if not kept:
+        return None
+    kept[-1] = replace(kept[-1], duration_s=kept[-1].duration_s + extra)
+    demand = experiment.demand
+    longer = replace(experiment, demand=Demand(demand.arrival_rate_per_s, tuple(kept), demand.arrivals))
+    last = last_late_s(fluid_trace(longer))
+    ends = end + extra - SETTLED_TIMEOUTS * experiment.client.timeout_s
+    return last if last is not None and last < ends else None
+
+
+def _values(story: _Story) -> Values:
+    experiment = story.experiment
+    start, end = experiment.watch
+    rate = experiment.demand.arrival_rate_per_s
+    trapped = story.outcome in ("trapped", "undecided")
+    amplification = experiment.client.amplification
+    ingress = laws.trapped_ingress_per_s(amplification, rate) if trapped else rate
+    failed_after = None if story.first_late_s is None else story.first_late_s - story.trigger[0]
+    return {
+        "utilization": story.utilization,
+        "amplification": amplification,
+        "amplified_utilization": story.amplified_utilization,
+        "capacity_per_s": story.capacity_per_s,
+        "demand_per_s": rate,
+        "ingress_per_s": ingress if math.isfinite(ingress) else None,
+        "failed_after_s": failed_after,
+        "recovery_s": story.recovery_s,
+        "goodput_ratio": _goodput_ratio(story.trace, end - LAST_SHARE * (end - start), end),
+        "shed_recovery_s": _shed_recovery_s(experiment, story.trace),
+    }
+
+
+def _goodput_ratio(trace: FluidTrace, start_s: float, end_s: float) -> float | None:
+    inside = (trace.t_s >= start_s) & (trace.t_s < end_s)
+    wanted = float(trace.demand_per_s[inside].sum())
+    return float(trace.goodput_per_s[inside].sum()) / wanted if wanted > 0 else None
+
+
+def _shed_recovery_s(experiment: Experiment, trace: FluidTrace) -> float | None:
+    """From the start of shedding to the last late attempt; None if nothing fails then or it never ends."""
+    shed = experiment.shed
+    if shed is None:
+        return None
+    quiet = SETTLED_TIMEOUTS * experiment.client.timeout_s
+    last = last_late_s(trace, *shed)
+    if last is None or last >= shed[1] - min(quiet, (shed[1] - shed[0]) / 2):
+        return None
+    return last - shed[0]
+
+
+def _recovery_sd_s(story: _Story) -> float | None:
+    """Diffusion approximation at live rates, in scenario seconds: the phases of the trigger are summed."""
+    experiment, recovery, first = story.experiment, story.recovery_s, story.first_late_s
+    if recovery is None or first is None or laws.is_trap(experiment.client.amplification, story.utilization):
+        return None
+    live_per_scenario = 1.0 / experiment.run.speedup
+    rate, amplification = experiment.demand.arrival_rate_per_s, experiment.client.amplification
+    dispersion = 1.0 if experiment.demand.arrivals == "poisson" else 0.0
+    start, end = story.trigger
+    variance = recovery * laws.failing_variance_per_s(
+        arrival_rate_per_s=rate,
+        capacity_per_s=story.capacity_per_s,
+        amplification=amplification,
+        dispersion=dispersion,
+    )
+    nominal = experiment.service.capacity_per_s if experiment.service else 0.0
+    for placed in experiment.placed_phases:
+        if not start <= placed.start_s < end:
+            continue
+        failing_s = max(0.0, placed.end_s - max(first, placed.start_s))
+        arrivals = amplification**2 * failing_s * rate * placed.phase.factor * dispersion
+        variance += arrivals + nominal * placed.phase.capacity_factor * placed.phase.duration_s
+    drift = story.capacity_per_s * (1.0 - story.amplified_utilization)
+    live_sd = laws.first_passage_sd_s(variance=variance * live_per_scenario, drift_per_s=drift)
+    return live_sd * experiment.run.speedup
+
+
+def _notes(story: _Story) -> Iterable[str]:
+    experiment = story.experiment
+    live = experiment.live()
+    slack = live.timeout_slack
+    if slack is not None and slack < SLACK_FLOOR:
+        yield (
+            f"The timeout is only {slack:.3g} mean services of the whole fleet at this speed-up, below "
+            f"{SLACK_FLOOR:g}: chance may decide what the fluid model calls certain. Lower the speed-up."
+        )
+    service = live.service
+    if service is not None:
+        jobs = live.arrival_plan.expected_jobs
+        touched = jobs * math.exp(-service.rate_per_pod * live.client.timeout_s)
+        if touched > 1:
+            yield (
+                f"One service alone outlasts the timeout with probability "
+                f"{touched / jobs:.2g} (exp(−μT) at this speed-up), so about {touched:.0f} of {jobs:.0f} "
+                "jobs see a timeout even when nothing is wrong."
+            )
+    if story.outcome == "undecided":
+        after = "" if story.recovery_s is None else f" about {story.recovery_s:.0f} s after the trigger"
+        yield f"Recovery is predicted{after}, after the watch has ended: watch longer to see it."

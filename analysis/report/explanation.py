@@ -1,0 +1,187 @@
+"""What happened and what would change it, in plain words with the run's own numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from analysis.result import RunResult
+from analysis.wording import (
+    measured_else_predicted,
+    number,
+    percent,
+    trigger_name,
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """The three numbers everything turns on: λ, C and A."""
+
+    demand_per_s: float
+    capacity_per_s: float
+    amplification: float
+
+    @property
+    def utilization(self) -> float:
+        """ρ = λ/C."""
+        return self.demand_per_s / self.capacity_per_s
+
+    @property
+    def amplified(self) -> float:
+        """Aρ."""
+        return self.amplification * self.utilization
+
+    @property
+    def failing_per_s(self) -> float:
+        """Aλ: attempts/s while every attempt fails."""
+        return self.amplification * self.demand_per_s
+
+    @property
+    def limit_per_s(self) -> float:
+        """C/A: the demand from which on the trap closes."""
+        return self.capacity_per_s / self.amplification
+
+    @property
+    def closes(self) -> bool:
+        """Whether the trap closes: Aρ ≥ 1."""
+        return self.amplified >= 1
+
+
+def load_of(result: RunResult) -> Load | None:
+    """λ, C and A of the run; None when the capacity is not known."""
+    experiment = result.experiment
+    demand = experiment.demand.arrival_rate_per_s
+    if experiment.service is not None:
+        capacity: float | None = experiment.service.capacity_per_s
+    else:
+        capacity = measured_else_predicted(result, "capacity_per_s")
+    if not capacity or not demand:
+        return None
+    amplification = result.prediction.values.get("amplification")
+    return Load(demand, capacity, amplification or experiment.client.amplification)
+
+
+def explain(result: RunResult) -> list[str]:
+    """One paragraph, as sentences."""
+    load = load_of(result)
+    sentences = [_asked(result, load), *_what_happened(result)]
+    if load is not None:
+        sentences += [_arithmetic(load), _meaning(result, load)]
+    else:
+        sentences.append(
+            "The capacity of this service is not known, so nothing can be said of how close it was to the "
+            "trap; give the scenario a [service] table to have it predicted."
+        )
+    return sentences
+
+
+def remedies(result: RunResult) -> list[str]:
+    """What would open the trap, or how far off it is, with the numbers of this service.
+
+    Empty when the capacity is not known, and for an invalid run, which nobody should act on.
+    """
+    load = load_of(result)
+    if load is None or not result.valid:
+        return []
+    ceiling = 1 / load.utilization
+    if not load.closes:
+        return [
+            f"The trap would close from {number(ceiling)} attempts per job on (now "
+            f"{number(load.amplification)}), from {number(load.limit_per_s)} jobs/s of demand on (now "
+            f"{number(load.demand_per_s)}), or with capacity down to {number(load.failing_per_s)} attempts/s "
+            f"(now {number(load.capacity_per_s)})."
+        ]
+    fixes = []
+    allowed = math.ceil(round(ceiling, 9)) - 1
+    if allowed >= 1:
+        fixes.append(
+            f"Fewer attempts: fewer than 1/ρ = {number(ceiling)} per job, so at most {allowed} (the first "
+            f"included), or a retry budget below {percent(ceiling - 1)} of first attempts."
+        )
+    else:
+        fixes.append("Fewer attempts cannot help: first attempts alone fill the service.")
+    if math.isinf(load.amplification):
+        fixes.append(
+            "Clients that never give up: neither capacity nor shedding frees a service for certain while "
+            "they go on; bound the attempts first."
+        )
+        return fixes
+    now_capacity, now_demand = number(load.capacity_per_s), number(load.demand_per_s)
+    fixes.append(f"More capacity: above Aλ = {number(load.failing_per_s)} attempts/s (now {now_capacity}).")
+    fixes.append(
+        f"Shed load: demand below C/A = {number(load.limit_per_s)} jobs/s (now {now_demand}) until the "
+        "backlog is gone; afterwards the full demand may come back."
+    )
+    return fixes
+
+
+def remedies_heading(result: RunResult) -> str:
+    """What the remedies are about."""
+    load = load_of(result)
+    return "What would remove the trap" if load and load.closes else "How far it is from the trap"
+
+
+def _asked(result: RunResult, load: Load | None) -> str:
+    demand = number(result.experiment.demand.arrival_rate_per_s)
+    if load is None:
+        return f"In normal phases users asked for {demand} jobs/s."
+    completes = "completes" if result.experiment.service else "was seen to complete"
+    return (
+        f"In normal phases users asked for {demand} jobs/s of a service that {completes} "
+        f"{number(load.capacity_per_s)} attempts/s (ρ = {number(load.utilization)})."
+    )
+
+
+def _what_happened(result: RunResult) -> list[str]:
+    name, values = trigger_name(result), result.measurement.values
+    if result.series.empty:
+        return ["Nothing was recorded of what came of it."]
+    failed_after = values.get("failed_after_s")
+    if failed_after is None:
+        return ["No job failed for good." if result.outcome == "healthy" else "No lasting failure was seen."]
+    tipped = (
+        f"The {name} tipped it over: {number(failed_after)} s after its start the first job failed for good."
+    )
+    ingress = values.get("ingress_per_s")
+    match result.outcome:
+        case "trapped":
+            stayed = f"When the {name} was gone all was normal again but the service"
+            seen = f": {number(ingress)} attempts/s kept arriving" if ingress else ""
+            ratio = values.get("goodput_ratio")
+            got = f", and {percent(ratio)} of jobs were answered in time" if ratio is not None else ""
+            return [tipped, f"{stayed}{seen}{got}."]
+        case "recovered":
+            took = values.get("recovery_s")
+            return [tipped, f"It came back by itself {number(took)} s after the {name} ended."]
+        case _:
+            return [tipped]
+
+
+def _arithmetic(load: Load) -> str:
+    if math.isinf(load.amplification):
+        return "Clients retry for ever (A = ∞), so while attempts fail the load has no upper bound."
+    return (
+        f"While every attempt fails, each job makes A = {number(load.amplification)} attempts, so the same "
+        f"demand comes to {number(load.failing_per_s)} attempts/s: Aρ = {number(load.amplified)}."
+    )
+
+
+def _meaning(result: RunResult, load: Load) -> str:
+    failed = result.outcome in ("trapped", "undecided")
+    if load.closes and result.outcome == "trapped":
+        return (
+            "That is at least 1: failing jobs alone are more than the service can do, so the backlog never "
+            "drains. Waiting will not help."
+        )
+    if load.closes:
+        return (
+            "That is at least 1: a failed state that sustains itself exists, and a trigger large enough "
+            "leads into it."
+        )
+    if failed:
+        return (
+            "That is below 1, so by the model the backlog drains in time; the run did not show that it had "
+            "by the end of the watch."
+        )
+    return "That is below 1: even with every job retried to the end the service has capacity left to drain."

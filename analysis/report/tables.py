@@ -1,0 +1,248 @@
+"""The report's tables, as rows of text."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from analysis.result import QUANTITIES, Check, GeneratorHealth, RunResult
+from analysis.wording import ABSENT, number, percent, seconds
+from domain.experiment_json import to_json
+
+Row = tuple[str, str]
+
+
+class QuantityRow(NamedTuple):
+    """One line of predicted against measured."""
+
+    key: str
+    meaning: str
+    unit: str
+    predicted: str
+    measured: str
+    ratio: str
+
+
+class CheckRow(NamedTuple):
+    """One line of the checks."""
+
+    name: str
+    predicted: str
+    measured: str
+    tolerance: str
+    passed: bool
+    why: str
+
+
+def quantity_rows(result: RunResult) -> list[QuantityRow]:
+    """Every quantity of which something was predicted or measured."""
+    rows = []
+    for key, (unit, meaning) in QUANTITIES.items():
+        predicted, measured = (
+            _known(source.values.get(key)) for source in (result.prediction, result.measurement)
+        )
+        if predicted is None and measured is None:
+            continue
+        text, spread = number(predicted, 4), result.prediction.recovery_sd_s
+        if key == "recovery_s" and predicted is not None and spread is not None:
+            text += f" ± {number(spread, 2)}"
+        rows.append(
+            QuantityRow(
+                key,
+                meaning,
+                "" if unit == "1" else unit,
+                text,
+                number(measured, 4),
+                _ratio(predicted, measured),
+            )
+        )
+    return rows
+
+
+def check_rows(result: RunResult) -> list[CheckRow]:
+    """Every check, with its tolerance in words."""
+    return [
+        CheckRow(
+            check.name,
+            value_text(check.predicted),
+            value_text(check.measured),
+            tolerance_text(check),
+            check.passed,
+            check.why,
+        )
+        for check in result.checks
+    ]
+
+
+def value_text(value: float | str | None) -> str:
+    """A checked value: words stay words."""
+    return value if isinstance(value, str) else number(value, 4)
+
+
+def tolerance_text(check: Check) -> str:
+    """The tolerance with its kind: ±15% of the prediction, or ± an amount."""
+    if check.tolerance is None:
+        return "must be equal" if isinstance(check.predicted, str) else ABSENT
+    return f"± {number(check.tolerance)}" if check.absolute else f"± {percent(check.tolerance)}"
+
+
+def phase_rows(result: RunResult) -> list[tuple[str, ...]]:
+    """Phases: name, role, start, duration, demand, capacity."""
+    experiment = result.experiment
+    rate = experiment.demand.arrival_rate_per_s
+    capacity = experiment.service.capacity_per_s if experiment.service else None
+    rows: list[tuple[str, ...]] = []
+    for placed in experiment.placed_phases:
+        phase = placed.phase
+        left = f"×{number(phase.capacity_factor)}"
+        if capacity is not None:
+            left = f"{number(capacity * phase.capacity_factor)} ({left})"
+        rows.append(
+            (
+                phase.name,
+                phase.role,
+                number(placed.start_s),
+                number(phase.duration_s),
+                f"{number(rate * phase.factor)} (×{number(phase.factor)})",
+                left,
+            )
+        )
+    return rows
+
+
+def setting_rows(result: RunResult) -> list[Row]:
+    """Client, service and run settings in words."""
+    experiment = result.experiment
+    client, service, run = experiment.client, experiment.service, experiment.run
+    pause = dict(to_json(experiment)["client"]["backoff"])
+    kind = str(pause.pop("kind"))
+    details = ", ".join(f"{key} {number(value)}" for key, value in pause.items())
+    attempts = "without end" if math.isinf(client.max_attempts) else number(client.max_attempts)
+    target = _mapping(result.run.get("target")).get("url")
+    rows = [
+        ("timeout T, per attempt", f"{number(client.timeout_s)} s"),
+        ("attempts per job, the first included", attempts),
+        ("backoff", f"{kind} ({details})" if details else kind),
+        ("arrivals", experiment.demand.arrivals),
+        ("service", _service_text(result)),
+        ("target", _shown(target)),
+        ("speed-up", f"{number(run.speedup)} (durations are divided by it, rates are not)"),
+        ("seed", str(run.seed)),
+    ]
+    if experiment.timeout_slack is not None:
+        live = experiment.live().timeout_slack
+        rows.insert(1, ("timeout slack as run, θ · pods", f"{number(live)} mean services of the whole fleet"))
+    return rows if service or target else [row for row in rows if row[0] != "target"]
+
+
+def scenario_json(result: RunResult) -> str:
+    """The exact scenario."""
+    return json.dumps(to_json(result.experiment), indent=2, ensure_ascii=False)
+
+
+def health_rows(result: RunResult) -> list[Row]:
+    """How the load generator and the kernel's sockets did."""
+    health = result.generator
+    rows = _generator_rows(health) if health else [("generator", "left no record of its health")]
+    kernel = _mapping(result.run.get("kernel"))
+    for key, words in (
+        ("listen_overflows", "kernel: full accept queues"),
+        ("listen_drops", "kernel: connections dropped at listening sockets"),
+    ):
+        count = kernel.get(key)
+        rows.append((words, number(count) if isinstance(count, int) else "could not be read"))
+    return [*rows, *(("harness fault", str(fault)) for fault in _listed(result.run.get("harness_faults")))]
+
+
+def total_rows(result: RunResult) -> list[Row]:
+    """The counts over the whole run."""
+    return [(key.replace("_", " "), number(count)) for key, count in result.totals.items()]
+
+
+def environment_rows(result: RunResult) -> list[Row]:
+    """When, where and with what it was run."""
+    run, rows = result.run, []
+    rows += [("started", _instant(run.get("started_at"))), ("ended", _instant(run.get("ended_at")))]
+    rows.append(("state", _shown(run.get("state"))))
+    command = run.get("command")
+    rows.append(("command", " ".join(map(str, command)) if isinstance(command, list) else _shown(command)))
+    for key in ("versions", "machine"):
+        rows += [
+            (f"{key.removesuffix('s')}: {name}", _shown(value))
+            for name, value in _mapping(run.get(key)).items()
+        ]
+    return rows
+
+
+def _generator_rows(health: GeneratorHealth) -> list[Row]:
+    return [
+        ("workers", number(health.workers)),
+        ("jobs planned", number(health.planned)),
+        ("jobs sent", f"{number(health.sent)}{_missed(health)}"),
+        ("attempts sent", number(health.attempts)),
+        ("lag of first attempts, median (wall clock)", seconds(health.lag_p50_s)),
+        ("lag, 99th percentile (wall clock)", seconds(health.lag_p99_s)),
+        ("lag, largest (wall clock)", seconds(health.lag_max_s)),
+        ("CPU, mean of one core", percent(health.cpu_ratio)),
+        ("CPU, busiest second", percent(health.cpu_ratio_peak)),
+        ("attempts without a socket to send them", number(health.refused_sockets)),
+        ("recorder", health.recorder_fault or "no fault"),
+    ]
+
+
+def _missed(health: GeneratorHealth) -> str:
+    missed = health.planned - health.sent
+    return f" ({number(missed)} planned jobs were never sent)" if missed > 0 else ""
+
+
+def _service_text(result: RunResult) -> str:
+    service = result.experiment.service
+    if service is None:
+        return "somebody else's: its capacity is not known"
+    return (
+        f"{number(service.pods)} pods of {number(service.rate_per_pod)} attempts/s, {service.service_time} "
+        f"service times, {service.discipline} queue: C = {number(service.capacity_per_s)} attempts/s"
+    )
+
+
+def _ratio(predicted: float | None, measured: float | None) -> str:
+    if not predicted or measured is None or math.isinf(predicted) or math.isinf(measured):
+        return ABSENT
+    return number(measured / predicted)
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _listed(value: object) -> Iterable[object]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _instant(value: object) -> str:
+    """A point in time to the second."""
+    try:
+        return datetime.fromisoformat(str(value)).isoformat(sep=" ", timespec="seconds")
+    except ValueError:
+        return _shown(value)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ABSENT
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return number(value, 4)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_shown(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    return str(value)

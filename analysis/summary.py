@@ -1,0 +1,130 @@
+"""From a run directory to its result, and from a result to ``summary.json`` and ``series.parquet``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from analysis.comparison import compare, confirmed
+from analysis.estimators import measure
+from analysis.prediction import predict
+from analysis.result import Check, RunResult, Values
+from analysis.run_directory import read_run_directory
+from analysis.series import build_series, sample_attempts
+from analysis.trace import OUTCOMES, Attempts, attempts_of, read_trace
+from analysis.validity import assess, generator_health
+from analysis.verdict import judge
+
+SCHEMA_VERSION = 1
+SUMMARY_FILE = "summary.json"
+SERIES_FILE = "series.parquet"
+
+
+def analyse(directory: Path | str) -> RunResult:
+    """Everything there is to say of a run, from its directory alone.
+
+    Raises ``ConfigurationError`` when the directory is no run. A run that was killed, or left nothing
+    behind, gives an invalid result that says so.
+    """
+    files = read_run_directory(directory)
+    trace = read_trace(directory)
+    experiment = files.experiment
+    attempts = attempts_of(trace.attempts)
+    prediction = predict(experiment)
+    findings = measure(attempts, files.server, experiment)
+    measurement = judge(attempts, files.server, experiment, findings)
+    checks = compare(experiment, prediction, measurement, findings)
+    validity = assess(files, trace.warnings)
+    return RunResult(
+        directory=str(directory),
+        experiment=experiment,
+        run=files.run,
+        outcome=measurement.outcome,
+        valid=validity.valid,
+        invalid_reasons=validity.reasons,
+        warnings=validity.warnings,
+        confirmed=confirmed(experiment, checks),
+        prediction=prediction,
+        measurement=measurement,
+        checks=checks,
+        generator=generator_health(files.workers),
+        series=build_series(attempts, files.server, experiment),
+        attempts_sample=sample_attempts(trace.attempts, experiment.run.speedup),
+        totals=_totals(attempts, dict(trace.attempts["outcome"].value_counts())),
+    )
+
+
+def _totals(attempts: Attempts, outcomes: Mapping[Any, Any]) -> dict[str, int]:
+    """Jobs, jobs answered in time, attempts sent, and attempts by outcome."""
+    return {
+        "jobs": int(attempts.job_planned_s.size),
+        "jobs_answered": int(attempts.job_answered.sum()),
+        "attempts": int(attempts.sent.sum()),
+        **{name: int(outcomes.get(name, 0)) for name in OUTCOMES},
+    }
+
+
+def summary(result: RunResult) -> dict[str, Any]:
+    """What ``summary.json`` holds: plain JSON values, null for what is not known or not finite."""
+    experiment, prediction, measurement = result.experiment, result.prediction, result.measurement
+    data = {
+        "schema_version": SCHEMA_VERSION,
+        "name": experiment.name,
+        "title": experiment.title,
+        "outcome": result.outcome,
+        "predicted_outcome": prediction.outcome,
+        "after_shed": measurement.after_shed,
+        "confirmed": result.confirmed,
+        "valid": result.valid,
+        "invalid_reasons": list(result.invalid_reasons),
+        "warnings": list(result.warnings),
+        "evidence": list(measurement.evidence),
+        "predicted": _values(prediction.values),
+        "measured": _values(measurement.values),
+        "recovery_sd_s": prediction.recovery_sd_s,
+        "prediction_notes": list(prediction.notes),
+        "checks": [_check(check) for check in result.checks],
+        "generator": asdict(result.generator) if result.generator else None,
+        "totals": dict(result.totals),
+        "expect": asdict(experiment.expect) if experiment.expect else None,
+        "speedup": experiment.run.speedup,
+        "seed": experiment.run.seed,
+    }
+    cleaned = _finite(data)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
+def write_summary(result: RunResult) -> Path:
+    """Write ``summary.json`` and ``series.parquet`` into the run directory; returns the former's path."""
+    directory = Path(result.directory)
+    result.series.to_parquet(directory / SERIES_FILE, index=False)
+    path = directory / SUMMARY_FILE
+    text = json.dumps(summary(result), indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def _values(values: Values) -> dict[str, float | None]:
+    return dict(values)
+
+
+def _check(check: Check) -> dict[str, Any]:
+    data = asdict(check)
+    data["pass"] = data.pop("passed")
+    return data
+
+
+def _finite(value: object) -> object:
+    """The value with every NaN and infinity replaced by None: JSON has neither."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,174 @@
+"""Is the run a statement about the service, or about the harness? Reasons why not, and warnings.
+
+Lags, timeouts and clocks here are seconds of the wall clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from analysis.estimators import saturated_rate
+from analysis.result import GeneratorHealth
+from analysis.run_directory import RunFiles
+from domain.experiment import Experiment
+
+LAG_FLOOR_S = 0.010
+CLOCK_LAG_FLOOR_S = 0.020
+TIMEOUT_SHARE = 0.1
+CPU_LIMIT = 0.97
+RATE_TOLERANCE = 0.03
+RATE_SIGMAS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """``reasons`` make the run invalid, ``warnings`` do not; each is one sentence with number and limit."""
+
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing speaks against the run."""
+        return not self.reasons
+
+
+def generator_health(workers: tuple[dict[str, Any], ...]) -> GeneratorHealth | None:
+    """All workers in one: counts summed, lags and CPU those of the worst, the median weighted by jobs."""
+    if not workers:
+        return None
+    sent = sum(int(_number(w, "sent")) for w in workers)
+    faults = [f"worker {w.get('worker')}: {w['recorder_fault']}" for w in workers if w.get("recorder_fault")]
+    return GeneratorHealth(
+        workers=len(workers),
+        planned=sum(int(_number(w, "planned")) for w in workers),
+        sent=sent,
+        attempts=sum(int(_number(w, "attempts")) for w in workers),
+        lag_p50_s=sum(_number(w, "lag_p50_s") * _number(w, "sent") for w in workers) / max(1, sent),
+        lag_p99_s=max(_number(w, "lag_p99_s") for w in workers),
+        lag_max_s=max(_number(w, "lag_max_s") for w in workers),
+        cpu_ratio=max(_number(w, "cpu_ratio") for w in workers),
+        cpu_ratio_peak=max(_number(w, "cpu_ratio_peak") for w in workers),
+        refused_sockets=sum(int(_number(w, "refused_sockets")) for w in workers),
+        recorder_fault="; ".join(faults) or None,
+    )
+
+
+def _number(data: Mapping[str, Any], name: str) -> float:
+    value = data.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def assess(files: RunFiles, extra_warnings: tuple[str, ...] = ()) -> Validity:
+    """Every reason and warning that a run directory gives; ``extra_warnings`` come first."""
+    live = files.experiment.live()
+    warnings = [*files.warnings, *extra_warnings]
+    reasons = list(_state(files.run))
+    reasons += [f"The harness reports: {fault}" for fault in files.run.get("harness_faults") or []]
+    reasons += _missing_workers(files.run, files.workers)
+    for worker in files.workers:
+        reasons += _generator(worker, live)
+        warnings += _busy_but_punctual(worker)
+    kernel = _kernel(files.run)
+    (reasons if _owns_target(files.run) else warnings).extend(kernel)
+    reasons += _clock(files.server, live)
+    return Validity(tuple(reasons), tuple(warnings))
+
+
+def _owns_target(run: Mapping[str, Any]) -> bool:
+    target = run.get("target")
+    return bool(target.get("own")) if isinstance(target, dict) else False
+
+
+def _state(run: Mapping[str, Any]) -> Iterator[str]:
+    state = run.get("state")
+    if state == "finished":
+        return
+    if state == "running":
+        yield "The run did not finish: its state is still 'running', so it was killed or is going on."
+        return
+    why = run.get("reason") or run.get("stopped_by")
+    said = f": {why}" if why else ""
+    yield f"The run did not finish: it was {state}{said}."
+
+
+def _missing_workers(run: Mapping[str, Any], workers: tuple[dict[str, Any], ...]) -> Iterator[str]:
+    expected = int(_number(run, "workers")) or 1
+    if len(workers) < expected:
+        yield f"Only {len(workers)} of {expected} generator workers left a report of their health."
+    for worker in workers:
+        if not worker.get("finished"):
+            yield f"Generator worker {worker.get('worker')} did not finish: its final report is missing."
+
+
+def _generator(worker: Mapping[str, Any], live: Experiment) -> Iterator[str]:
+    name, timeout = f"Generator worker {worker.get('worker')}", live.client.timeout_s
+    p99, most = _number(worker, "lag_p99_s"), _number(worker, "lag_max_s")
+    limit = max(LAG_FLOOR_S, TIMEOUT_SHARE * timeout)
+    if p99 > limit:
+        yield f"{name} sent first attempts late: p99 lag {_ms(p99)}, over the limit of {_ms(limit)}."
+    if most > timeout:
+        yield f"{name} sent a first attempt {_ms(most)} late, more than the whole timeout of {_ms(timeout)}."
+    peak = _number(worker, "cpu_ratio_peak")
+    if peak > CPU_LIMIT and p99 > LAG_FLOOR_S:
+        yield (
+            f"{name} used {peak:.0%} of a core at its peak (limit {CPU_LIMIT:.0%}) and lagged: "
+            f"p99 {_ms(p99)}, over {_ms(LAG_FLOOR_S)}."
+        )
+    planned, sent = int(_number(worker, "planned")), int(_number(worker, "sent"))
+    stopped = worker.get("stopped_by")
+    if stopped:
+        yield f"{name} was stopped before its load was done: {stopped}."
+    elif sent < planned:
+        yield f"{name} sent {sent:,} of {planned:,} planned jobs: none may be left out."
+    refused = int(_number(worker, "refused_sockets"))
+    if refused:
+        yield f"{name} had no descriptor or port for {refused:,} attempts (limit 0)."
+    if worker.get("recorder_fault"):
+        yield f"{name} could not record everything: {worker['recorder_fault']}."
+
+
+def _busy_but_punctual(worker: Mapping[str, Any]) -> Iterator[str]:
+    peak = _number(worker, "cpu_ratio_peak")
+    if peak > CPU_LIMIT and _number(worker, "lag_p99_s") <= LAG_FLOOR_S:
+        yield (
+            f"Generator worker {worker.get('worker')} used {peak:.0%} of a core at its peak (limit "
+            f"{CPU_LIMIT:.0%}), but kept time: p99 lag {_ms(_number(worker, 'lag_p99_s'))}."
+        )
+
+
+def _kernel(run: Mapping[str, Any]) -> Iterator[str]:
+    kernel = run.get("kernel")
+    for name, words in (("listen_overflows", "overflowed a listen queue"), ("listen_drops", "dropped")):
+        count = int(_number(kernel, name)) if isinstance(kernel, dict) else 0
+        if count > 0:
+            yield f"The kernel {words} {count:,} times while connections were opened (limit 0)."
+
+
+def _clock(server: pd.DataFrame, live: Experiment) -> Iterator[str]:
+    """Did our own target keep its clock and its rate?"""
+    if live.service is None or server.empty:
+        return
+    limit = max(CLOCK_LAG_FLOOR_S, TIMEOUT_SHARE * live.client.timeout_s)
+    lag = float(server["clock_lag_p99_s"].max())
+    if lag > limit:
+        yield f"The target delivered answers late: p99 clock lag {_ms(lag)}, over the limit of {_ms(limit)}."
+    rate, completed = saturated_rate(server, [(0.0, float("inf"))])
+    if rate is None:
+        return
+    setting = live.service.capacity_per_s
+    allowed = max(RATE_TOLERANCE, RATE_SIGMAS / completed**0.5)
+    off = rate / setting - 1.0
+    if abs(off) > allowed:
+        yield (
+            f"The target served {rate:.4g} attempts/s when saturated instead of {setting:.4g}: "
+            f"{off:+.1%}, over the limit of {allowed:.1%}."
+        )
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:,.1f} ms"

@@ -1,0 +1,93 @@
+"""What drives the queue in real time: pods that wait for their service to be over."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+from target_service.completions import Ticket
+from target_service.queue import FifoQueue, QueueState, demands
+from target_service.settings import Order, TargetSettings
+
+Deliver = Callable[[Ticket, float, float], None]
+"""Called on the loop with a ticket, the ideal end of its work and its seconds of service."""
+
+
+class Pods(Protocol):
+    """The fleet behind the queue, on the event loop's clock."""
+
+    def submit(self, ticket: Ticket) -> None:
+        """A request has arrived at ``ticket.arrived_s``."""
+
+    def order(self, order: Order) -> None:
+        """Change capacity at the time the order names."""
+
+    def state(self) -> QueueState:
+        """The queue now."""
+
+    def close(self) -> list[Ticket]:
+        """Stop; what has not been completed is returned and will never be."""
+
+
+class SleepPods:
+    """Pods whose service is time passing: one timer at the queue's next event, whoever is in service."""
+
+    def __init__(self, settings: TargetSettings, deliver: Deliver, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._deliver = deliver
+        self._queue: FifoQueue[Ticket] = FifoQueue(
+            settings.pods, settings.rate_per_pod, demands(settings.seed), loop.time()
+        )
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_s = math.inf
+
+    def submit(self, ticket: Ticket) -> None:
+        """A request has arrived at ``ticket.arrived_s``."""
+        queue = self._queue
+        if ticket.arrived_s >= queue.next_event_s:
+            self._advance(ticket.arrived_s)
+        queue.arrive(ticket.arrived_s, ticket)
+        if queue.next_event_s != self._timer_s:
+            self._arm()
+
+    def order(self, order: Order) -> None:
+        """Change capacity at the time the order names."""
+        self._queue.set_capacity(order.at_s, order.change)
+        self._tick()
+
+    def state(self) -> QueueState:
+        """The queue now."""
+        now_s = self._loop.time()
+        self._advance(now_s)
+        self._arm()
+        return self._queue.state(now_s)
+
+    def close(self) -> list[Ticket]:
+        """Stop; what has not been completed is returned and will never be."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_s = None, -math.inf
+        return self._queue.outstanding()
+
+    def _tick(self) -> None:
+        self._advance(self._loop.time())
+        self._arm()
+
+    def _advance(self, now_s: float) -> None:
+        for item, ideal_end_s, service_s in self._queue.advance(now_s):
+            self._deliver(item, ideal_end_s, service_s)
+
+    def _arm(self) -> None:
+        next_s = self._queue.next_event_s
+        if self._timer_s in (next_s, -math.inf):  # armed already, or closed
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(next_s, self._fire) if next_s < math.inf else None
+        self._timer_s = next_s
+
+    def _fire(self) -> None:
+        self._timer, self._timer_s = None, math.inf
+        self._tick()

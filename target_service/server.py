@@ -1,0 +1,219 @@
+"""The target over HTTP: ``/work`` queues for a pod, ``/state`` ``/metrics`` tell, ``/control`` alters."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import signal
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from domain.attempts import ATTEMPT_HEADER, REQUEST_ID_HEADER
+from domain.errors import Fault
+from domain.observer import AttemptObserver, NullObserver
+from target_service.completions import Completions, Ticket
+from target_service.listening import AcceptFaults, listen, raise_descriptor_limit
+from target_service.pods import Pods, SleepPods
+from target_service.settings import Order, TargetSettings, parse_order
+from target_service.spin import SpinPods
+
+State = Mapping[str, Any]
+MetricsHandler = Callable[[State], tuple[str, bytes]]
+"""Given the fields of ``/state``, the content type and the body of ``/metrics``."""
+
+MAX_BODY = 1 << 16
+"""Largest body ``/work`` takes: it is never read, and one that fills the buffers would hide a hang-up."""
+_MAX_CONTROL_BODY = 1 << 16
+_BODY = b"ok\n"
+_CLOSING_TURNS = 5
+
+
+def attempt_number(header: str | None) -> int:
+    """The attempt (1-based) that an ``X-Attempt`` header names; 1 if it is absent or makes no sense."""
+    if header is None or not (header.isascii() and header.isdigit()) or len(header) > 6:
+        return 1
+    return int(header) or 1
+
+
+class Target:
+    """The service: its pods, its counts and its HTTP handlers, on the running loop."""
+
+    def __init__(
+        self, settings: TargetSettings, observer: AttemptObserver, metrics: MetricsHandler | None
+    ) -> None:
+        self._settings = settings
+        self._observer = observer
+        self._metrics = metrics
+        self._loop = asyncio.get_running_loop()
+        self._completions = Completions(observer, self._loop.time)
+        kind = SpinPods if settings.mode == "spin" else SleepPods
+        self._pods: Pods = kind(settings, self._completions.deliver, self._loop)
+        self._accept_faults = AcceptFaults()
+        self._loop.set_exception_handler(self._accept_faults)
+        self._closed = False
+
+    def application(self) -> web.Application:
+        """The routes."""
+        app = web.Application(client_max_size=_MAX_CONTROL_BODY)
+        app.router.add_route("*", "/work", self._work)
+        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/state", self._state)
+        app.router.add_get("/metrics", self._metrics_page)
+        app.router.add_put("/control", self._control)
+        return app
+
+    def state(self) -> dict[str, Any]:
+        """The fields of ``/state``; ``capacity_per_s`` is what the fleet gives now, 0 in an outage."""
+        queue = self._pods.state()
+        done = self._completions
+        return {
+            **queue._asdict(),
+            "capacity_per_s": queue.pods * queue.rate_per_pod * queue.capacity_factor,
+            "abandoned": done.abandoned,
+            "abandoned_s": done.abandoned_s,
+            "clock_lag_p50_s": done.lag.quantile(0.5),
+            "clock_lag_p99_s": done.lag.quantile(0.99),
+            "clock_lag_max_s": done.lag.max_s,
+            "refused_sockets": self._accept_faults.count,
+            "mode": self._settings.mode,
+            "seed": self._settings.seed,
+            "now_monotonic_s": self._loop.time(),
+        }
+
+    def close(self) -> None:
+        """Give up on whatever is queued: its handlers are cancelled."""
+        self._closed = True
+        for ticket in self._pods.close():
+            ticket.done.cancel()
+
+    async def _work(self, request: web.Request) -> web.Response:
+        length = request.content_length
+        if length is not None and length > MAX_BODY:
+            raise web.HTTPRequestEntityTooLarge(MAX_BODY, length)
+        headers = request.headers
+        attempt = attempt_number(headers.get(ATTEMPT_HEADER))
+        ticket = Ticket(request, self._loop.create_future(), attempt, self._loop.time())
+        self._observer.started(attempt)
+        if self._closed:
+            ticket.done.cancel()
+        else:
+            self._pods.submit(ticket)
+        await ticket.done
+        request_id = headers.get(REQUEST_ID_HEADER)
+        # Anything else than printable ASCII would be our invalid header rather than the client's.
+        echoed = request_id is not None and request_id.isascii() and request_id.isprintable()
+        return web.Response(
+            body=_BODY, headers={REQUEST_ID_HEADER: request_id} if echoed and request_id else None
+        )
+
+    async def _healthz(self, _request: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _state(self, _request: web.Request) -> web.Response:
+        return web.json_response(self.state())
+
+    async def _metrics_page(self, _request: web.Request) -> web.Response:
+        if self._metrics is None:
+            raise web.HTTPNotFound
+        content_type, body = self._metrics(self.state())
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    async def _control(self, request: web.Request) -> web.Response:
+        raw = await request.read()
+        try:
+            body = json.loads(raw)
+        except (ValueError, RecursionError):
+            return _refusal([Fault("control", "must be JSON", raw[:200].decode("utf-8", "replace"))])
+        order = parse_order(body, self._loop.time())
+        if not isinstance(order, Order):
+            return _refusal(order)
+        self._pods.order(order)
+        return web.json_response({"at_monotonic_s": order.at_s, "now_monotonic_s": self._loop.time()})
+
+
+def _refusal(faults: list[Fault]) -> web.Response:
+    listed = [{"field": f.field, "rule": f.rule, "value": f.value} for f in faults]
+    # NaN and Infinity, which Python's reader takes, are not JSON: such values go back as text.
+    return web.json_response({"faults": json.loads(json.dumps(listed), parse_constant=str)}, status=400)
+
+
+async def serve(
+    settings: TargetSettings,
+    *,
+    stop: asyncio.Event,
+    ready: Callable[[str, int], None] = lambda _host, _port: None,
+    observer: AttemptObserver | None = None,
+    metrics: MetricsHandler | None = None,
+) -> None:
+    """Serve until ``stop`` is set; ``ready(host, port)`` is called once the port answers.
+
+    Raises ConfigurationError if the address cannot be bound. What is queued at the end is dropped.
+    """
+    raise_descriptor_limit()
+    target = Target(settings, observer or NullObserver(), metrics)
+    runner = web.AppRunner(
+        target.application(),
+        access_log=None,
+        # Work goes on when the client hangs up: that is what the project is about.
+        handler_cancellation=False,
+        tcp_keepalive=False,
+        logger=_http_log(),
+        shutdown_timeout=0.2,
+    )
+    await runner.setup()
+    try:
+        host, port = await listen(runner, settings.host, settings.port, settings.backlog)
+        ready(host, port)
+        await stop.wait()
+    finally:
+        for site in list(runner.sites):
+            await site.stop()
+        target.close()
+        # Cancelled handlers need a few turns to end; what has ended then costs the cleanup nothing.
+        for _ in range(_CLOSING_TURNS):
+            await asyncio.sleep(0)
+        await runner.cleanup()
+
+
+def run_target(
+    settings: TargetSettings,
+    *,
+    ready: Callable[[str, int], None] = lambda _host, _port: None,
+    observer: AttemptObserver | None = None,
+    metrics: MetricsHandler | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, in a process of its own."""
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        # Tens of thousands of queued requests are a million objects that live long: without this the
+        # collector would walk them over and over, and the pauses would look like a slow service.
+        gc.freeze()
+        gc.set_threshold(50_000, 50, 100)
+        await serve(settings, stop=stop, ready=ready, observer=observer, metrics=metrics)
+        gc.freeze()  # the process ends: nothing is gained by collecting a dropped queue
+
+    asyncio.run(main())
+
+
+class _OwnFaults(logging.Filter):
+    """Keeps what is wrong with the target, drops what is wrong with a client's HTTP."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        cause = record.exc_info[1] if record.exc_info else None
+        return not isinstance(cause, HttpProcessingError | ConnectionError)
+
+
+def _http_log() -> logging.Logger:
+    logger = logging.getLogger("tipover.target.http")
+    if not logger.filters:
+        logger.addFilter(_OwnFaults())
+    return logger

@@ -1,0 +1,157 @@
+"""Plots are pictures of the right size with something on them, whatever the run was like."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from analysis.plots import Plot, draw_plots
+from analysis.plots.labels import drawable
+from analysis.plots.moments import recoveries, state_spans
+from analysis.report import headline
+from domain.experiment import Phase
+from tests.analysis.made_up_results import (
+    EVERY_KIND,
+    cut,
+    empty,
+    experiment,
+    healthy,
+    made_up,
+    recovered,
+    trapped,
+)
+
+NAMES = ["story", "wait", "amplification", "latency"]
+
+
+def pixels(png: bytes) -> np.ndarray:
+    """The picture as an array of height × width × channels."""
+    return np.asarray(imread(io.BytesIO(png), format="png"))
+
+
+def by_name(plots: list[Plot]) -> dict[str, Plot]:
+    """The plots by their names."""
+    return {plot.name: plot for plot in plots}
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_every_plot_is_a_png_of_the_right_size(kind: str, tmp_path: Path) -> None:
+    """Ten by four and a half inches at 150 dots an inch, not blank, and the file is what is returned."""
+    plots = draw_plots(EVERY_KIND[kind](tmp_path))
+    assert [plot.name for plot in plots] == NAMES
+    for plot in plots:
+        assert (tmp_path / "plots" / f"{plot.name}.png").read_bytes() == plot.png
+        picture = pixels(plot.png)
+        assert picture.shape[:2] == (675, 1500)
+        assert picture[..., :3].std() > 0.02
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_words_go_with_every_plot(kind: str, tmp_path: Path) -> None:
+    """Title, caption and alternative text are there and show no placeholder for a missing number."""
+    for plot in draw_plots(EVERY_KIND[kind](tmp_path)):
+        for words in (plot.title, plot.caption, plot.alt):
+            assert len(words) > 15
+            assert not {"nan", "None", "inf"} & set(words.replace(",", " ").split())
+
+
+def test_titles_say_what_is_to_be_seen(tmp_path: Path) -> None:
+    """The title of the story is the finding, with its numbers."""
+    titles = {kind: by_name(draw_plots(EVERY_KIND[kind](tmp_path)))["story"].title for kind in EVERY_KIND}
+    assert titles["trapped"].startswith("Trapped: demand fell back to 63.7/s, retries keep ingress at 190/s")
+    assert titles["recovered"] == "Goodput came back 9,777 s after the spike ended"
+    assert titles["healthy"] == "Goodput kept up with demand"
+    assert titles["cut"] == "Whether goodput comes back is not settled within this run"
+    assert titles["empty"] == "Nothing was recorded"
+
+
+@pytest.mark.parametrize("column", ["wait_s", "goodput_per_s", "amplification", "latency_p50_s"])
+def test_a_column_without_numbers_is_left_out(column: str, tmp_path: Path) -> None:
+    """A column of NaN, or none at all, costs its line and nothing else."""
+    result = trapped(tmp_path)
+    draw_plots(replace(result, series=result.series.assign(**{column: np.nan})))
+    draw_plots(replace(result, series=result.series.drop(columns=column)))
+
+
+def test_an_infinite_wait_is_a_gap(tmp_path: Path) -> None:
+    """The fluid wait is infinite while there is no capacity at all; the axis stays finite."""
+    result = trapped(tmp_path)
+    fluid = result.prediction.fluid
+    assert fluid is not None
+    wait = np.where(fluid.t_s > 3000, np.inf, fluid.wait_s)
+    draw_plots(replace(result, prediction=replace(result.prediction, fluid=replace(fluid, wait_s=wait))))
+
+
+def test_endless_retries_have_no_line(tmp_path: Path) -> None:
+    """With m = ∞ there is no highest number of attempts to draw."""
+    result = trapped(tmp_path)
+    client = replace(result.experiment.client, max_attempts=float("inf"))
+    plots = by_name(draw_plots(replace(result, experiment=replace(result.experiment, client=client))))
+    assert "any number of attempts" in plots["amplification"].title
+
+
+@pytest.mark.parametrize("name", ["$\\frac{", "<b>spike</b>", "ト\u202e💥", "", "x" * 500, "two\nlines"])
+def test_any_phase_name_can_be_drawn(name: str, tmp_path: Path) -> None:
+    """Names are text: no formula, no missing glyph, no line of their own."""
+    result = trapped(tmp_path)
+    phases = tuple(replace(phase, name=name) for phase in result.experiment.demand.phases)
+    demand = replace(result.experiment.demand, phases=phases)
+    draw_plots(replace(result, experiment=replace(result.experiment, demand=demand)))
+
+
+def test_many_short_phases_can_be_drawn(tmp_path: Path) -> None:
+    """A ramp of forty steps has no room for its names and is drawn without them."""
+    result = trapped(tmp_path)
+    phases = tuple(Phase(f"step {i}", 30, 1 + i / 10) for i in range(40))
+    demand = replace(result.experiment.demand, phases=phases)
+    draw_plots(replace(result, experiment=replace(result.experiment, demand=demand)))
+
+
+def test_words_are_cut_and_cleaned() -> None:
+    """Long names end in an ellipsis and what the font lacks becomes a question mark."""
+    assert drawable("a" * 50, 10) == "a" * 9 + "…"
+    assert drawable("spike 💥") == "spike ?"
+    assert drawable("Aρ ≥ 1") == "Aρ ≥ 1"
+
+
+def test_states_follow_one_another(tmp_path: Path) -> None:
+    """Healthy, failing, recovered: from the measured times, without gaps, to the end of the run."""
+    spans = state_spans(recovered(tmp_path))
+    assert [word for _, _, word in spans] == ["healthy", "failing", "recovered"]
+    assert all(left[1] == right[0] for left, right in pairwise(spans))
+    assert (spans[0][0], spans[-1][1]) == (0.0, 12_400.0)
+    assert spans[1][1] == pytest.approx(400 + 9777, abs=1)
+    assert [word for _, _, word in state_spans(healthy(tmp_path))] == ["healthy"]
+    assert [word for _, _, word in state_spans(cut(tmp_path))] == ["not known"]
+    assert [word for _, _, word in state_spans(empty(tmp_path))] == ["not known"]
+
+
+def test_a_capacity_cut_is_not_called_a_spike(tmp_path: Path) -> None:
+    """When capacity was the trigger, the story does not say that demand fell back."""
+    phases = (Phase("baseline", 120), Phase("one pod left", 240, 1.0, 0.25), Phase("watch", 900))
+    result = made_up(experiment(0.45, phases, None, "cut"), "trapped", tmp_path)
+    title = draw_plots(result)[0].title
+    assert title.startswith("Trapped: capacity came back, retries keep ingress at 21")
+    assert headline(result) == "TRAPPED: it stayed down after the capacity cut was gone"
+
+
+def test_both_recoveries_are_marked(tmp_path: Path) -> None:
+    """The measured and the predicted recovery are marks; a trapped run without shedding has none."""
+    assert [moment.predicted for moment in recoveries(trapped(tmp_path))] == [False, True]
+    assert recoveries(healthy(tmp_path)) == []
+
+
+def test_global_plot_state_is_left_alone(tmp_path: Path) -> None:
+    """Whoever plots in the same process keeps their settings."""
+    # Reading "backend" makes matplotlib choose one, which is not the plots' doing.
+    names = [name for name in mpl.rcParams if name != "backend"]
+    before = {name: mpl.rcParams[name] for name in names}
+    draw_plots(healthy(tmp_path))
+    assert {name: mpl.rcParams[name] for name in names} == before

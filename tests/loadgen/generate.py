@@ -1,0 +1,45 @@
+"""Runs the generator's own code without Locust, in a process of its own: gevent must stay out of pytest."""
+
+from __future__ import annotations
+
+import gevent.monkey
+
+gevent.monkey.patch_all()
+
+import json  # noqa: E402
+import sys  # noqa: E402
+import time  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+from domain.experiment_json import from_json  # noqa: E402
+from loadgen.limits import check_plan_fits, raise_descriptor_limit  # noqa: E402
+from loadgen.request import Job, Request  # noqa: E402
+from loadgen.sender import Destination, HttpSender  # noqa: E402
+from loadgen.session import Session, Share  # noqa: E402
+
+
+def main() -> None:
+    """``generate.py EXPERIMENT.json URL OUT [METHOD]``"""
+    experiment = from_json(json.loads(Path(sys.argv[1]).read_text())).live()
+    request = Request(sys.argv[4] if len(sys.argv) > 4 else "GET")
+    destination = Destination(sys.argv[2])
+    raise_descriptor_limit()
+    check_plan_fits(experiment, destination.ip)
+
+    def make_request(_job: Job) -> Request:
+        return request
+
+    session = Session(
+        experiment,
+        Share(0, 1, time.monotonic() + 0.2),
+        lambda health: HttpSender(destination, make_request, lambda status: status < 400, health),
+        out=Path(sys.argv[3]),
+    )
+    session.start()
+    session.join()
+    if session.fault:
+        sys.exit(f"fault: {session.fault}")
+
+
+if __name__ == "__main__":
+    main()

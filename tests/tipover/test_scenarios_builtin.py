@@ -1,0 +1,159 @@
+"""The built-in scenarios: that they load, and that their arithmetic says what they expect."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from domain.experiment import Experiment
+from domain.experiment_json import from_json, to_json
+from tipover.scenario import builtin_names, builtin_scenarios, load_scenario
+
+SCENARIOS = {scenario.name: scenario for scenario in builtin_scenarios()}
+
+
+def capacity(experiment: Experiment) -> float:
+    """C of a scenario that has a service."""
+    assert experiment.service is not None
+    return experiment.service.capacity_per_s
+
+
+def spike(experiment: Experiment) -> tuple[float, float]:
+    """k and Δ of the one trigger."""
+    [phase] = [p for p in experiment.demand.phases if p.role == "trigger"]
+    return phase.factor, phase.duration_s
+
+
+def proposition_7(experiment: Experiment) -> float:
+    """T_rec = (Akρ−1)(Δ−t0)/(1−Aρ) + T/(1−ρ), t0 = T/(kρ−1)."""
+    (factor, length), timeout = spike(experiment), experiment.client.timeout_s
+    rho = experiment.demand.arrival_rate_per_s / capacity(experiment)
+    amplified = experiment.client.amplification * rho
+    ramp = timeout / (factor * rho - 1)
+    return (amplified * factor - 1) * (length - ramp) / (1 - amplified) + timeout / (1 - rho)
+
+
+def test_the_names() -> None:
+    """These are the scenarios the documentation speaks of."""
+    assert builtin_names() == (
+        "demo",
+        "edge-trigger",
+        "f1",
+        "f2-30",
+        "f2-40",
+        "no-trigger",
+        "outage",
+        "patient-recovery",
+    )
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_each_says_what_it_expects_and_from_where(name: str) -> None:
+    """A built-in scenario has a one-line title, an expectation with its source, and short phase names."""
+    scenario = SCENARIOS[name]
+    assert scenario.title != name
+    assert len(scenario.title) <= 72
+    assert scenario.expect is not None
+    assert scenario.expect.source
+    assert max(len(phase.name) for phase in scenario.demand.phases) <= 15
+    assert load_scenario(name, need_service=True) == scenario
+    assert from_json(json.loads(json.dumps(to_json(scenario)))) == scenario
+
+
+@pytest.mark.parametrize(
+    ("name", "rho", "amplified", "minutes"),
+    [
+        ("demo", 0.4, 1.2, 61 / 60),
+        ("edge-trigger", 0.25, 0.75, 220 / 60),
+        ("f1", 0.5, 1.5, 2),
+        ("f2-30", 0.3, 0.9, 248 / 60),
+        ("f2-40", 0.4, 1.2, 160 / 60),
+        ("no-trigger", 0.2, 0.6, 100 / 60),
+        ("outage", 280 / 300, 560 / 300, 265 / 60),
+        ("patient-recovery", 1 / 6, 0.5, 3),
+    ],
+)
+def test_utilization_and_length(name: str, rho: float, amplified: float, minutes: float) -> None:
+    """ρ, Aρ and the minutes a run takes; Aρ ≥ 1 exactly where a trap is expected or waiting."""
+    scenario = SCENARIOS[name]
+    assert scenario.utilization == pytest.approx(rho)
+    assert scenario.amplified_utilization == pytest.approx(amplified)
+    assert scenario.duration_s / scenario.run.speedup / 60 == pytest.approx(minutes)
+    assert scenario.expect is not None
+    assert (amplified >= 1) == (scenario.expect.outcome == "trapped" or name == "f1")
+    live = scenario.live()
+    assert live.timeout_slack is not None
+    assert live.timeout_slack >= 20
+
+
+@pytest.mark.parametrize("name", ["demo", "edge-trigger", "f2-30", "f2-40", "patient-recovery"])
+def test_the_spikes_are_triggers(name: str) -> None:
+    """(kρ−1)Δ > T with room to spare."""
+    scenario = SCENARIOS[name]
+    factor, length = spike(scenario)
+    assert scenario.utilization is not None
+    assert (factor * scenario.utilization - 1) * length > 2 * scenario.client.timeout_s
+
+
+@pytest.mark.parametrize("name", ["edge-trigger", "f2-30", "patient-recovery"])
+def test_recovery_is_within_two_percent_of_proposition_7_and_inside_the_watch(name: str) -> None:
+    """The expected recovery time is the law's, and the watch outlasts it with its tolerance."""
+    scenario = SCENARIOS[name]
+    expect = scenario.expect
+    assert expect is not None
+    assert expect.recover_s is not None
+    assert expect.recover_s == pytest.approx(proposition_7(scenario), rel=0.02)
+    start, end = scenario.watch
+    assert end - start > expect.recover_s * (1 + expect.tolerance)
+
+
+def test_f1_has_no_trigger() -> None:
+    """One steady phase, judged whole."""
+    assert SCENARIOS["f1"].trigger is None
+    assert SCENARIOS["f1"].watch == (0.0, 1200.0)
+
+
+def test_no_trigger_stays_four_deviations_below_the_timeout() -> None:
+    """kρ = 1 and sqrt(2·C·Δ)/C, at the speed of the run, is far below T."""
+    scenario = SCENARIOS["no-trigger"]
+    factor, length = spike(scenario.live())
+    assert scenario.utilization is not None
+    assert factor * scenario.utilization == pytest.approx(1.0)
+    deviation = math.sqrt(2 * capacity(scenario) * length) / capacity(scenario)
+    assert scenario.live().client.timeout_s > 4 * deviation
+
+
+def test_the_outage_drains_with_a_margin() -> None:
+    """Backlog by hand: the first second once, then twice 280/s; it drains below 150/s, with 20% to spare."""
+    scenario = SCENARIOS["outage"]
+    _, outage, watch, above, below, _ = scenario.demand.phases
+    rate, attempts, ceiling = scenario.demand.arrival_rate_per_s, 2, capacity(scenario)
+    backlog = rate + (outage.duration_s - 1) * attempts * rate
+    backlog += watch.duration_s * (attempts * rate - ceiling)
+    backlog += above.duration_s * (attempts * rate * above.factor - ceiling)
+    assert backlog == pytest.approx(13_520)
+    assert ceiling / attempts < rate * above.factor == pytest.approx(160)
+    assert ceiling / attempts > rate * below.factor == pytest.approx(100)
+    late_retries = rate - rate * below.factor  # of the 280/s and then of the 160/s, a second of each
+    drain_s = (backlog + late_retries) / (ceiling - attempts * rate * below.factor)
+    assert below.duration_s >= 1.19 * drain_s
+    assert scenario.expect is not None
+    assert scenario.expect.ingress_per_s == attempts * rate
+    assert scenario.shed == (60.0, 265.0)
+
+
+def test_the_demo_drains_with_a_margin() -> None:
+    """The wait at the end of the watch, paid off at 1 − Aρ/4 and then 1 − ρ/4, fits the shed phase."""
+    scenario = SCENARIOS["demo"]
+    _, surge, watch, shed, _ = scenario.demand.phases
+    rho, amplification, timeout = 0.4, 3, 1.0
+    ramp = timeout / (surge.factor * rho - 1)
+    wait = timeout + (amplification * surge.factor * rho - 1) * (surge.duration_s - ramp)
+    wait += (amplification * rho - 1) * watch.duration_s
+    late_retries = amplification * rho * (1 - shed.factor) * timeout
+    drain_s = (wait + late_retries - timeout) / (1 - amplification * rho * shed.factor)
+    drain_s += timeout / (1 - rho * shed.factor)
+    assert shed.duration_s >= 1.2 * drain_s
+    assert 45 <= scenario.duration_s <= 75

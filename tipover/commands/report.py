@@ -1,0 +1,29 @@
+"""``tipover report``: make everything that is worked out from a run directory again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from domain.errors import ExitCode
+from tipover.commands.options import JsonOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report")(report_run)
+
+
+def report_run(
+    directory: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)],
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Judge a run again and write its summary, plots, report and junit.xml anew."""
+    from tipover.commands.output import console, error_console
+    from tipover.verdict import exit_code, publish, show
+
+    result = publish(directory, error_console())
+    show(result, as_json=as_json, out=console())
+    return exit_code(result)

@@ -1,0 +1,77 @@
+"""``tipover run``: the live experiment, from a scenario to a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from domain.errors import ConfigurationError, ExitCode, Fault
+from tipover.commands.options import JsonOption, ScenarioArgument, SeedOption, SpeedupOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run")(run_scenario)
+
+
+def run_scenario(
+    scenario: ScenarioArgument,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Run directory to make.  [default: runs/NAME-TIME]")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the run that --out holds.")] = False,
+    speedup: SpeedupOption = None,
+    seed: SeedOption = None,
+    processes: Annotated[
+        int, typer.Option("--processes", help="Generator processes that share the load.")
+    ] = 1,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Base URL of a running service instead of our own.")
+    ] = None,
+    mode: Annotated[
+        str, typer.Option("--mode", help="How our own service works: sleep or spin (burns CPU).")
+    ] = "sleep",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", help="A host or address other than loopback that may be loaded."),
+    ] = None,
+    locustfile: Annotated[
+        Path | None, typer.Option("--locustfile", help="A locustfile with a StormUser of your own.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Run a scenario on real sockets and judge what happens."""
+    _check(processes, mode, locustfile)
+
+    from tipover.commands.output import console, error_console
+    from tipover.live.conductor import RunOptions, run_experiment
+    from tipover.live.record import default_directory
+    from tipover.live.view import LiveView
+    from tipover.scenario import load_scenario
+    from tipover.verdict import exit_code, publish, show
+
+    experiment = load_scenario(scenario, speedup=speedup, seed=seed, need_service=target is None)
+    directory = out or default_directory(experiment)
+    options = RunOptions(processes, target, mode, tuple(allow_host or ()), locustfile)
+    screen = error_console()
+    minutes = experiment.live().duration_s / 60
+    screen.print(f"{experiment.title} ({experiment.name}, {minutes:.1f} min) → {directory}")
+    with LiveView(experiment, screen) as view:
+        state = run_experiment(experiment, directory, options, replace=replace, watch=view)
+    result = publish(directory, screen)
+    show(result, as_json=as_json, out=console())
+    return ExitCode.INTERRUPTED if state == "interrupted" else exit_code(result)
+
+
+def _check(processes: int, mode: str, locustfile: Path | None) -> None:
+    faults = []
+    if processes < 1:
+        faults.append(Fault("--processes", "must be at least 1", processes))
+    if mode not in {"sleep", "spin"}:
+        faults.append(Fault("--mode", "must be sleep or spin", mode))
+    if locustfile is not None and not locustfile.is_file():
+        faults.append(Fault("--locustfile", "must be a file", str(locustfile)))
+    if faults:
+        raise ConfigurationError("the run cannot be started", faults)

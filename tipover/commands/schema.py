@@ -1,0 +1,23 @@
+"""``tipover schema``: the JSON schema of scenario files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tipover.commands.output import print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("schema")(schema)
+
+
+def schema(
+    as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 - it always is
+) -> None:
+    """Print the JSON schema of scenario files."""
+    from tipover.scenario import scenario_json_schema
+
+    print_json(scenario_json_schema())

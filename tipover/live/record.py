@@ -1,0 +1,144 @@
+"""The run directory as the conductor writes it: ``run.json`` at the start and at the end, server scrapes."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import shutil
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from domain.errors import ConfigurationError, TipoverError
+from domain.experiment import Experiment
+from domain.experiment_json import to_json
+
+SCHEMA_VERSION = 1
+_CONTENT = (
+    "attempts", "generator", "plots", "run.json", "experiment.json", "server.jsonl", "series.parquet",
+    "summary.json", "report.html", "junit.xml", "target.log", "generator.log",
+)  # fmt: skip
+_REPORTED_PACKAGES = ("tipover", "locust", "gevent", "httptools", "aiohttp", "numpy", "pyarrow")
+
+
+class RunRecord:
+    """Writes one run directory."""
+
+    def __init__(self, directory: Path, experiment: Experiment, *, workers: int, replace: bool) -> None:
+        """Make the directory ready; raises ``ConfigurationError`` if it is in use or cannot be written."""
+        self.directory = directory
+        _make_ready(directory, replace)
+        self.facts: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "name": experiment.name,
+            "state": "running",
+            "scenario": to_json(experiment),
+            "workers": workers,
+            "target": None,
+            "started_at": _utc_now(),
+            "ended_at": None,
+            "start_monotonic_s": None,
+            "versions": _versions(),
+            "machine": _machine(),
+            "command": sys.argv,
+            "kernel": None,
+            "harness_faults": [],
+            "final_server_state": None,
+        }
+        self.experiment_path = directory / "experiment.json"
+        self._write(self.experiment_path, self.facts["scenario"])
+        self.write()
+
+    def write(self) -> None:
+        """Replace ``run.json`` in one step."""
+        self._write(self.directory / "run.json", self.facts)
+
+    def fault(self, sentence: str) -> None:
+        """Note something that makes the run invalid."""
+        if sentence not in self.facts["harness_faults"]:
+            self.facts["harness_faults"].append(sentence)
+
+    def finish(self, state: str) -> None:
+        """Note how the run ended."""
+        self.facts["state"] = state
+        self.facts["ended_at"] = _utc_now()
+        self.write()
+
+    def add_server_state(self, t_s: float, state: dict[str, Any]) -> None:
+        """Append one scrape of the target."""
+        with (self.directory / "server.jsonl").open("a") as stream:
+            stream.write(json.dumps({"t_s": t_s, **state}) + "\n")
+
+    @staticmethod
+    def _write(path: Path, value: Any) -> None:
+        temporary = path.with_suffix(".partial")
+        try:
+            temporary.write_text(json.dumps(value, indent=1))
+            temporary.replace(path)
+        except OSError as error:
+            raise TipoverError(f"{path} could not be written: {error}") from error
+
+
+def default_directory(experiment: Experiment) -> Path:
+    """``runs/NAME-TIME`` below the current directory."""
+    return Path("runs") / f"{experiment.name}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
+
+
+def _make_ready(directory: Path, replace: bool) -> None:
+    try:
+        if directory.exists():
+            if not directory.is_dir():
+                raise ConfigurationError(f"--out {directory}: is a file, not a directory")
+            holds_run = (directory / "run.json").exists()
+            if any(directory.iterdir()) and not (holds_run and replace):
+                what = "holds a run already (--replace puts the new one in its place)"
+                raise ConfigurationError(
+                    f"--out {directory}: " + (what if holds_run else "is not empty and holds no run")
+                )
+            if holds_run:
+                _remove_run(directory)
+        (directory / "attempts").mkdir(parents=True, exist_ok=True)
+        (directory / "generator").mkdir(exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"--out {directory}: cannot be used: {error}") from error
+
+
+def _remove_run(directory: Path) -> None:
+    """Remove what a run leaves, and nothing that somebody else put there."""
+    for name in _CONTENT:
+        path = directory / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in _REPORTED_PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "load_before": os.getloadavg()[0],
+        "descriptor_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[1],
+    }

@@ -1,0 +1,74 @@
+"""From a finished run directory to everything a user gets: files, a few lines, an exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from domain.errors import ExitCode
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from analysis.result import RunResult
+
+
+def publish(directory: Path, screen: Console) -> RunResult:
+    """Analyse a run directory and write summary, series, plots, report and junit into it."""
+    from analysis.junit import write_junit
+    from analysis.report import write_report
+    from analysis.summary import analyse, write_summary
+
+    with screen.status("working out the report …"):
+        result = analyse(directory)
+        write_summary(result)
+        write_report(result)
+        write_junit(result)
+    return result
+
+
+def exit_code(result: RunResult) -> ExitCode:
+    """Invalid, or confirmed or not, or what the outcome itself says when nothing was expected."""
+    if not result.valid:
+        return ExitCode.INVALID_RUN
+    if result.confirmed is not None:
+        return ExitCode.CONFIRMED if result.confirmed else ExitCode.FINDING
+    return ExitCode.CONFIRMED if result.outcome in {"healthy", "recovered"} else ExitCode.FINDING
+
+
+def show(result: RunResult, *, as_json: bool, out: Console) -> None:
+    """Print the verdict: the summary as JSON, or a few lines for people."""
+    directory = Path(result.directory)
+    if as_json:
+        summary = json.loads((directory / "summary.json").read_text())
+        print(
+            json.dumps(
+                {**summary, "directory": str(directory), "exit_code": int(exit_code(result))}, indent=2
+            )
+        )
+        return
+    style = {"trapped": "bold red", "recovered": "bold green", "healthy": "bold green"}
+    out.print(result.outcome.upper(), style=style.get(result.outcome, "bold yellow"))
+    for sentence in result.measurement.evidence:
+        out.print(f"  {sentence}")
+    if not result.valid:
+        out.print("INVALID RUN: do not read this as the service's behaviour", style="bold white on red")
+        for reason in result.invalid_reasons:
+            out.print(f"  {reason}")
+    for check in result.checks:
+        mark, colour = ("✓", "green") if check.passed else ("✗", "red")
+        line = f"{check.name}: predicted {_text(check.predicted)}, measured {_text(check.measured)}"
+        out.print(f"  {mark} {line}", style=colour)
+    for warning in result.warnings:
+        out.print(f"  warning: {warning}", style="yellow")
+    if result.confirmed is not None:
+        word = "as the scenario expects" if result.confirmed else "NOT as the scenario expects"
+        out.print(word, style="green" if result.confirmed else "red")
+    out.print(f"report: {(directory / 'report.html').resolve()}", soft_wrap=True)
+
+
+def _text(value: float | str | None) -> str:
+    return (
+        f"{value:.4g}" if isinstance(value, float | int) else str(value if value is not None else "nothing")
+    )
