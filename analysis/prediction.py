@@ -11,6 +11,7 @@ import numpy as np
 from analysis import laws
 from analysis.fluid import first_late_s, fluid_trace, last_late_s
 from analysis.result import QUANTITIES, FluidTrace, Outcome, Prediction, Values
+from analysis.spread import passage_sd_s
 from domain.experiment import Demand, Experiment, Service
 
 SETTLED_TIMEOUTS = 2.0
@@ -42,7 +43,9 @@ def predict(experiment: Experiment) -> Prediction:
     trace = fluid_trace(experiment)
     story = _Story.of(experiment, service, trace)
     values = _values(story)
-    sd = _recovery_sd_s(story)
+    sd = None
+    if story.recovered_at_s is not None and story.first_late_s is not None:
+        sd = passage_sd_s(experiment, first_late_s=story.first_late_s, passage_s=story.recovered_at_s)
     return Prediction(story.outcome, values, trace, sd, tuple(_notes(story)))
 
 
@@ -169,33 +172,6 @@ def _shed_recovery_s(experiment: Experiment, trace: FluidTrace) -> float | None:
     if last is None or last >= shed[1] - min(quiet, (shed[1] - shed[0]) / 2):
         return None
     return last - shed[0]
-
-
-def _recovery_sd_s(story: _Story) -> float | None:
-    """Diffusion approximation at live rates, in scenario seconds: the phases of the trigger are summed."""
-    experiment, recovery, first = story.experiment, story.recovery_s, story.first_late_s
-    if recovery is None or first is None or laws.is_trap(experiment.client.amplification, story.utilization):
-        return None
-    live_per_scenario = 1.0 / experiment.run.speedup
-    rate, amplification = experiment.demand.arrival_rate_per_s, experiment.client.amplification
-    dispersion = 1.0 if experiment.demand.arrivals == "poisson" else 0.0
-    start, end = story.trigger
-    variance = recovery * laws.failing_variance_per_s(
-        arrival_rate_per_s=rate,
-        capacity_per_s=story.capacity_per_s,
-        amplification=amplification,
-        dispersion=dispersion,
-    )
-    nominal = experiment.service.capacity_per_s if experiment.service else 0.0
-    for placed in experiment.placed_phases:
-        if not start <= placed.start_s < end:
-            continue
-        failing_s = max(0.0, placed.end_s - max(first, placed.start_s))
-        arrivals = amplification**2 * failing_s * rate * placed.phase.factor * dispersion
-        variance += arrivals + nominal * placed.phase.capacity_factor * placed.phase.duration_s
-    drift = story.capacity_per_s * (1.0 - story.amplified_utilization)
-    live_sd = laws.first_passage_sd_s(variance=variance * live_per_scenario, drift_per_s=drift)
-    return live_sd * experiment.run.speedup
 
 
 def _notes(story: _Story) -> Iterable[str]:

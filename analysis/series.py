@@ -81,9 +81,9 @@ def _mean(times_s: Floats, values: Floats, edges: Floats) -> Floats:
 
 
 def _latency(attempts: Attempts, edges: Floats) -> tuple[Floats, Floats]:
-    """Median and 95th percentile of done − planned by the bucket of sending; open attempts have none."""
+    """Median and 95th percentile of done − planned by the bucket of sending; aborted attempts have none."""
     latency = attempts.done_s - attempts.planned_s
-    known = np.isfinite(latency) & attempts.sent
+    known = np.isfinite(latency) & (attempts.ok | attempts.failing)
     bucket = np.searchsorted(edges, attempts.sent_s[known], side="right") - 1
     order = np.lexsort((latency[known], bucket))
     bucket, ordered = bucket[order], latency[known][order]

@@ -48,12 +48,22 @@ def measured_else_predicted(result: RunResult, key: str) -> float | None:
     return _first_known(result.measurement.values.get(key), result.prediction.values.get(key))
 
 
+def predicted_else_measured(result: RunResult, key: str) -> float | None:
+    """What was predicted of a quantity, or else what was measured."""
+    return _first_known(result.prediction.values.get(key), result.measurement.values.get(key))
+
+
 def trigger_name(result: RunResult) -> str:
     """What the scenario calls its trigger; "capacity cut" if it is one, whatever the phase is called."""
     triggers = [phase for phase in result.experiment.demand.phases if phase.role == "trigger"]
     if triggers and all(phase.factor <= 1 for phase in triggers):
         return "capacity cut"
     return triggers[0].name if len(triggers) == 1 else "trigger"
+
+
+def since_trigger(result: RunResult) -> str:
+    """What recovery is counted from: the end of the trigger, or the start of a run that has none."""
+    return f"after the {trigger_name(result)} ended" if result.experiment.trigger else "after the run began"
 
 
 def _first_known(*values: float | None) -> float | None:

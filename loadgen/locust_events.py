@@ -25,10 +25,11 @@ from domain.attempts import Outcome
 from domain.errors import ExitCode, TipoverError
 from domain.experiment import Experiment
 from domain.observer import AttemptObserver
+from loadgen.destination import Destination
 from loadgen.health import Health
 from loadgen.limits import check_plan_fits, raise_descriptor_limit
 from loadgen.request import Job
-from loadgen.sender import Destination, HttpSender
+from loadgen.sender import HttpSender
 from loadgen.session import Session, Share
 from loadgen.user import StormUser
 

@@ -105,11 +105,10 @@ class Target:
             self._pods.submit(ticket)
         await ticket.done
         request_id = headers.get(REQUEST_ID_HEADER)
-        # Anything else than printable ASCII would be our invalid header rather than the client's.
-        echoed = request_id is not None and request_id.isascii() and request_id.isprintable()
-        return web.Response(
-            body=_BODY, headers={REQUEST_ID_HEADER: request_id} if echoed and request_id else None
-        )
+        # What is not printable (bytes that are not UTF-8, say) cannot be written back as a header.
+        if request_id and request_id.isprintable():
+            return web.Response(body=_BODY, headers={REQUEST_ID_HEADER: request_id})
+        return web.Response(body=_BODY)
 
     async def _healthz(self, _request: web.Request) -> web.Response:
         return web.Response(text="ok\n")

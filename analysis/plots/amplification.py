@@ -20,7 +20,7 @@ from analysis.plots.canvas import (
     say_nothing_recorded,
 )
 from analysis.result import RunResult
-from analysis.wording import measured_else_predicted, number
+from analysis.wording import number, predicted_else_measured
 
 CAPTION = (
     "One attempt per job means that nothing is retried. When every attempt fails, each job makes all the "
@@ -53,9 +53,7 @@ def draw_amplification(result: RunResult) -> Plot:
 
 
 def _threshold(result: RunResult) -> float | None:
-    utilization = result.experiment.utilization
-    if utilization is None:
-        utilization = measured_else_predicted(result, "utilization")
+    utilization = predicted_else_measured(result, "utilization") or result.experiment.utilization
     return 1 / utilization if utilization else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis.result import RunResult, Values
-from analysis.wording import number, trigger_name
+from analysis.wording import number, since_trigger
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,22 @@ def _trigger(result: RunResult) -> tuple[float, float]:
 
 
 def _since(result: RunResult, values: Values) -> str:
-    recovery = values.get("recovery_s")
+    recovery = _within_watch(result, values)
     if recovery is not None:
-        return f"{number(recovery)} s after the {trigger_name(result)}"
+        return f"{number(recovery)} s {since_trigger(result)}"
     return f"{number(values.get('shed_recovery_s'))} s after shedding began"
 
 
+def _within_watch(result: RunResult, values: Values) -> float | None:
+    """``recovery_s``, unless it is what would have happened if nothing had been shed at the watch's end."""
+    recovery, experiment = values.get("recovery_s"), result.experiment
+    if recovery is None or experiment.shed is None:
+        return recovery
+    return recovery if _trigger(result)[1] + recovery <= experiment.shed[0] else None
+
+
 def _recovery(result: RunResult, values: Values) -> float | None:
-    recovery = values.get("recovery_s")
+    recovery = _within_watch(result, values)
     if recovery is not None:
         return _trigger(result)[1] + recovery
     shed, shed_recovery = result.experiment.shed, values.get("shed_recovery_s")

@@ -25,7 +25,7 @@ from analysis.plots.canvas import (
 from analysis.plots.labels import drawable
 from analysis.plots.moments import Moment, recoveries
 from analysis.result import Floats, RunResult
-from analysis.wording import measured_else_predicted, number, trigger_name
+from analysis.wording import measured_else_predicted, number, since_trigger, trigger_name
 
 LINES = (
     ("ingress_per_s", "ingress: all attempts", VERMILLION, 1.6),
@@ -71,8 +71,7 @@ def story_title(result: RunResult) -> str:
         return f"Goodput kept up with demand{through}"
     if result.outcome == "recovered":
         took = result.measurement.values.get("recovery_s")
-        after = f"the {trigger_name(result)} ended"
-        return f"Goodput came back {number(took)} s after {after}" if took else "Goodput came back"
+        return f"Goodput came back {number(took)} s {since_trigger(result)}" if took else "Goodput came back"
     if result.outcome == "undecided":
         return "Whether goodput comes back is not settled within this run"
     demand, ingress, capacity = (

@@ -34,7 +34,7 @@ def draw_wait(result: RunResult) -> Plot:
     title = _title(result, reported)
     sheet = new_sheet(result, title, "wait in the queue, s" if reported else "latency from planned start, s")
     if reported:
-        draw_measured(sheet, result, "wait_s", "wait the server reports", BLUE)
+        _draw_reported(sheet, result)
         drawn = True
     else:
         p95 = draw_measured(sheet, result, "latency_p95_s", "latency, 95th percentile", SKY)
@@ -57,6 +57,13 @@ def draw_wait(result: RunResult) -> Plot:
     )
 
 
+def _draw_reported(sheet: Sheet, result: RunResult) -> None:
+    """The wait as a line from report to report: buckets may be shorter than the time between two."""
+    t_s, wait = column(result, "t_s"), column(result, "wait_s")
+    there = np.isfinite(wait)
+    sheet.axes.plot(t_s[there], wait[there], color=BLUE, lw=1.8, label="wait the server reports", zorder=3)
+
+
 def _title(result: RunResult, reported: bool) -> str:
     timeout = number(result.experiment.client.timeout_s)
     if not reported and highest(column(result, "latency_p95_s")) == 0:
@@ -77,8 +84,8 @@ def _caption(timeout: float, reported: bool) -> str:
             "Above the timeout the axis is logarithmic if the wait is very long."
         )
     return (
-        "A client waits no longer than its timeout, so this shows when the service was too slow, not how long "
-        "its queue was."
+        "A client waits no longer than its timeout, so this shows when the service was too slow, not how "
+        "long its queue was."
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from analysis.result import RunResult
+from analysis.result import RunResult, Values
 from analysis.wording import (
-    measured_else_predicted,
     number,
     percent,
+    predicted_else_measured,
+    since_trigger,
     trigger_name,
 )
 
@@ -52,10 +53,9 @@ def load_of(result: RunResult) -> Load | None:
     """λ, C and A of the run; None when the capacity is not known."""
     experiment = result.experiment
     demand = experiment.demand.arrival_rate_per_s
-    if experiment.service is not None:
-        capacity: float | None = experiment.service.capacity_per_s
-    else:
-        capacity = measured_else_predicted(result, "capacity_per_s")
+    capacity = predicted_else_measured(result, "capacity_per_s")
+    if capacity is None and experiment.service is not None:
+        capacity = experiment.service.capacity_per_s
     if not capacity or not demand:
         return None
     amplification = result.prediction.values.get("amplification")
@@ -137,25 +137,33 @@ def _what_happened(result: RunResult) -> list[str]:
     name, values = trigger_name(result), result.measurement.values
     if result.series.empty:
         return ["Nothing was recorded of what came of it."]
-    failed_after = values.get("failed_after_s")
-    if failed_after is None:
-        return ["No job failed for good." if result.outcome == "healthy" else "No lasting failure was seen."]
-    tipped = (
-        f"The {name} tipped it over: {number(failed_after)} s after its start the first job failed for good."
-    )
+    if values.get("failed_after_s") is None:
+        return ["No lasting failure was seen."]
+    tipped = _tipped(result, values, name)
     ingress = values.get("ingress_per_s")
     match result.outcome:
         case "trapped":
-            stayed = f"When the {name} was gone all was normal again but the service"
+            stayed = f"When the {name} was gone all was normal again except the service"
+            if result.experiment.trigger is None:
+                stayed = "It did not come back"
             seen = f": {number(ingress)} attempts/s kept arriving" if ingress else ""
             ratio = values.get("goodput_ratio")
             got = f", and {percent(ratio)} of jobs were answered in time" if ratio is not None else ""
             return [tipped, f"{stayed}{seen}{got}."]
         case "recovered":
             took = values.get("recovery_s")
-            return [tipped, f"It came back by itself {number(took)} s after the {name} ended."]
+            return [tipped, f"It came back by itself {number(took)} s {since_trigger(result)}."]
         case _:
             return [tipped]
+
+
+def _tipped(result: RunResult, values: Values, name: str) -> str:
+    failed_after = values["failed_after_s"] or 0.0
+    if result.experiment.trigger is None:
+        return f"Attempts began to fail {number(failed_after)} s into the run, with nothing to trigger it."
+    if failed_after < 0:
+        return f"Attempts began to fail {number(-failed_after)} s before the {name}, so it is not the cause."
+    return f"The {name} tipped it over: attempts began to fail {number(failed_after)} s after its start."
 
 
 def _arithmetic(load: Load) -> str:

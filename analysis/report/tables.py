@@ -158,8 +158,12 @@ def health_rows(result: RunResult) -> list[Row]:
 
 
 def total_rows(result: RunResult) -> list[Row]:
-    """The counts over the whole run."""
-    return [(key.replace("_", " "), number(count)) for key, count in result.totals.items()]
+    """The counts over the whole run, without the outcomes that never happened."""
+    return [
+        (key.replace("_", " "), number(count))
+        for key, count in result.totals.items()
+        if count or key == "jobs"
+    ]
 
 
 def environment_rows(result: RunResult) -> list[Row]:

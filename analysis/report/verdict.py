@@ -22,11 +22,13 @@ def headline(result: RunResult) -> str:
     name = trigger_name(result)
     took = result.measurement.values.get("recovery_s")
     after = f" after {number(took)} s" if took is not None else ""
+    triggered = result.experiment.trigger is not None
+    stood = f"the {name} did not tip it over" if triggered else "nothing tipped it over"
+    fell = f"stayed down after the {name} was gone" if triggered else "went down and stayed down"
     return {
-        "healthy": "HEALTHY: "
-        + (f"the {name} did not tip it over" if result.experiment.trigger else "nothing tipped it over"),
+        "healthy": f"HEALTHY: {stood}",
         "recovered": f"RECOVERED{after}",
-        "trapped": f"TRAPPED: it stayed down after the {name} was gone",
+        "trapped": f"TRAPPED: it {fell}",
         "undecided": "UNDECIDED: this run does not settle whether it comes back",
     }[result.outcome]
 
@@ -34,7 +36,8 @@ def headline(result: RunResult) -> str:
 def subline(result: RunResult) -> str:
     """The sentence under the headline: what the number counts from, or what shedding did."""
     if result.outcome == "recovered":
-        return f"Counted from the end of the {trigger_name(result)} to the last failing attempt."
+        begin = f"end of the {trigger_name(result)}" if result.experiment.trigger else "start of the run"
+        return f"Counted from the {begin} to the last failing attempt."
     if result.outcome != "trapped":
         return ""
     return _after_shed(result)
@@ -61,8 +64,9 @@ def expectation(result: RunResult) -> str:
     if not result.valid:
         return "No expectation is judged on an invalid run."
     if expect is None:
-        word = {True: "The prediction was confirmed.", False: "The prediction was REFUTED.", None: ""}
-        return f"The scenario states no expectation. {word[result.confirmed]}".strip()
+        passed, made = sum(check.passed for check in result.checks), len(result.checks)
+        checks = f" Of the {made} checks below, {passed} passed." if made else ""
+        return f"The scenario states no expectation.{checks}"
     words: str = expect.outcome
     if expect.recover_s is not None:
         words += f" after {number(expect.recover_s)} s"

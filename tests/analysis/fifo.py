@@ -76,7 +76,8 @@ def simulate(experiment: Experiment, *, until_s: float = math.inf) -> Simulated:
 
 
 def _finish(capacity: Staircase, start: float, size: float) -> float:
-    return float(capacity.when(capacity.at(np.array([start])) + size)[0])
+    # Beyond a day nothing of a test happens, and infinities have no differences.
+    return min(start + 86_400.0, float(capacity.when(capacity.at(np.array([start])) + size)[0]))
 
 
 def _scrapes(live, capacity, starts, ends, rows, end) -> pd.DataFrame:

@@ -148,6 +148,14 @@ def test_both_recoveries_are_marked(tmp_path: Path) -> None:
     assert recoveries(healthy(tmp_path)) == []
 
 
+def test_a_recovery_that_shedding_overtook_is_not_marked(tmp_path: Path) -> None:
+    """A predicted recovery after the end of the watch gives way to the one that shedding brings."""
+    sound = trapped(tmp_path)
+    values = {**sound.prediction.values, "recovery_s": 1300.0}
+    marks = recoveries(replace(sound, prediction=replace(sound.prediction, values=values)))
+    assert marks[1].words == "predicted recovery: 2,208 s after shedding began"
+
+
 def test_global_plot_state_is_left_alone(tmp_path: Path) -> None:
     """Whoever plots in the same process keeps their settings."""
     # Reading "backend" makes matplotlib choose one, which is not the plots' doing.

@@ -105,6 +105,7 @@ def test_the_trap_is_explained_with_its_numbers(tmp_path: Path) -> None:
         "above Aλ = 192 attempts/s",
         "demand below C/A = 53.3 jobs/s",
         "Shedding demand brought it back: 2,197 s after shedding began.",
+        "The spike tipped it over: attempts began to fail 12 s after its start.",
         "the last fifth of the watch had a goodput ratio of 0.00",
         "CONFIRMED ✓",
     ):
@@ -182,6 +183,16 @@ def test_a_trap_the_model_denies_is_said_to_be_so(tmp_path: Path) -> None:
 def test_a_healthy_run_with_a_trap_is_warned_of(tmp_path: Path) -> None:
     """No trigger, but Aρ ≥ 1: the failed state exists all the same."""
     assert "a failed state that sustains itself exists" in page(healthy(tmp_path)).text
+
+
+def test_a_failure_without_a_trigger_is_not_blamed_on_one(tmp_path: Path) -> None:
+    """When nothing was triggered, times count from the start of the run."""
+    sound = recovered(tmp_path)
+    calm = healthy(tmp_path).experiment
+    text = page(replace(sound, experiment=calm)).text
+    assert "began to fail 22 s into the run, with nothing to trigger it." in text
+    assert "9,777 s after the run began" in text
+    assert "went down and stayed down" in headline(replace(sound, experiment=calm, outcome="trapped"))
 
 
 def test_endless_retries_are_bounded_first(tmp_path: Path) -> None:

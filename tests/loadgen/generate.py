@@ -12,9 +12,10 @@ import time  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from domain.experiment_json import from_json  # noqa: E402
+from loadgen.destination import Destination  # noqa: E402
 from loadgen.limits import check_plan_fits, raise_descriptor_limit  # noqa: E402
 from loadgen.request import Job, Request  # noqa: E402
-from loadgen.sender import Destination, HttpSender  # noqa: E402
+from loadgen.sender import HttpSender  # noqa: E402
 from loadgen.session import Session, Share  # noqa: E402
 
 

@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meter import names
@@ -24,6 +24,7 @@ def test_counts_by_hand():
     assert counts.duration_sum_s == pytest.approx(8.15)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1000), max_size=50))
 def test_buckets_hold_every_duration_once(durations_s):
     """Each cumulative count is the number of durations up to its bound."""

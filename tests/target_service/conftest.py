@@ -69,9 +69,10 @@ class Running:
         return (await self.ask("GET", "/state")).json
 
     async def until(self, condition):
-        """The first state that meets the condition; the suite's own timeout is the limit."""
-        while not condition(state := await self.state()):
-            await asyncio.sleep(0.01)
+        """The first state that meets the condition, however long a busy machine takes (a minute at most)."""
+        async with asyncio.timeout(60):
+            while not condition(state := await self.state()):
+                await asyncio.sleep(0.01)
         return state
 
     async def hang_up_after_sending(self, count, first=0):

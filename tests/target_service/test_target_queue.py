@@ -1,11 +1,10 @@
 import math
 import random
-from bisect import bisect_right
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.streams import stream
@@ -139,6 +138,15 @@ def test_work_given_too_early_is_not_given_again():
     assert ends(queue, 100) == {"b": 3.2, "c": 5.2}
 
 
+def test_a_speed_up_told_late_starts_nothing_before_it_arrived():
+    """The first piece turns out to have ended at 5.5; the one that arrived at 9 begins at 9."""
+    queue = FifoQueue(1, 1.0, iter([10.0, 1.0]))
+    queue.arrive(0, "a")
+    queue.arrive(9, "b")
+    queue.set_capacity(1, CapacityChange(rate_per_pod=2.0))
+    assert ends(queue, 100) == {"a": 5.5, "b": 9.5}
+
+
 def test_more_pods_take_waiting_work_at_once():
     """Growing from one pod to three at t = 1 begins two more pieces of work then."""
     queue = FifoQueue(1, 1.0, iter([4.0, 4.0, 4.0, 1.0]))
@@ -209,6 +217,7 @@ class WorkClock:
 positive = st.floats(0.01, 5.0)
 
 
+@settings(deadline=None)  # other people's load is no fault of the queue
 @given(
     gaps=st.lists(st.floats(0.0, 2.0), min_size=1, max_size=30),
     work=st.lists(positive, min_size=30, max_size=30),
@@ -230,7 +239,7 @@ def test_agrees_with_the_recursion(gaps, work, pods, changes, jitter):
         free[pod] = max(clock.at(arrived), free[pod]) + demand
         expected.append(clock.when(free[pod]))
 
-    queue, found, done = FifoQueue(pods, 1.0, iter(work)), {}, []
+    queue, done = FifoQueue(pods, 1.0, iter(work)), []
     for when, rate in told:
         queue.set_capacity(when, CapacityChange(capacity_factor=rate))
     for number, arrived in enumerate(arrivals):
@@ -276,4 +285,4 @@ def test_saturated_completions_give_the_rate_also_below_saturation():
         queue.arrive(now, None)
     state = queue.state(float(times[-1]))
     assert state.saturated_completed / state.saturated_s == pytest.approx(pods * rate, rel=0.02)
-    assert [bisect_right([0.75, 0.85], state.busy_s / (pods * float(times[-1])))] == [1]
+    assert state.busy_s / (pods * float(times[-1])) == pytest.approx(0.8, rel=0.02)

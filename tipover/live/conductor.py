@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from types import FrameType
 
 from domain.errors import ConfigurationError, ExitCode, InvalidRunError
 from domain.experiment import Experiment
+from loadgen.destination import Destination
+from loadgen.limits import check_plan_fits
 from tipover.live.children import Child
 from tipover.live.kernel import read_listen_counters
 from tipover.live.progress import ProgressFeed
@@ -96,8 +99,7 @@ class Conductor:
         facts = self._record.facts
         if self._options.target_url is not None:
             client = TargetClient(self._options.target_url)
-            own = check_given_target(client, self._experiment)
-            facts["target"] = {"url": client.url, "own": own}
+            facts["target"] = {"url": client.url, "own": client.state() is not None}
             yield client, None
             return
         log = self._record.directory / "target.log"
@@ -232,11 +234,18 @@ class _Scraper:
 
 def _free_port() -> int:
     """A port of 127.0.0.1 that was free a moment ago, for Locust's master and workers to meet on."""
-    import socket
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _check_beforehand(experiment: Experiment, options: RunOptions) -> None:
+    if options.target_url is None:
+        check_plan_fits(experiment, "127.0.0.1", options.processes)
+        return
+    destination = Destination(options.target_url, options.allowed_hosts)
+    check_plan_fits(experiment, destination.ip, options.processes)
+    check_given_target(TargetClient(options.target_url), experiment)
 
 
 def run_experiment(
@@ -247,6 +256,10 @@ def run_experiment(
     replace: bool = False,
     watch: Callable[[ProgressFeed], None] = lambda _feed: None,
 ) -> str:
-    """Run an experiment into a directory; returns the state its ``run.json`` ends with."""
+    """Run an experiment into a directory; returns the state its ``run.json`` ends with.
+
+    Raises ``ConfigurationError`` before anything is started, contacted or written if it cannot be run.
+    """
+    _check_beforehand(experiment, options)
     record = RunRecord(directory, experiment, workers=options.processes, replace=replace)
     return Conductor(experiment, record, options, watch).run()

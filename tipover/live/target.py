@@ -103,8 +103,8 @@ def _announced_url(child: Child) -> str:
     return str(json.loads(line)["url"])
 
 
-def check_given_target(client: TargetClient, experiment: Experiment) -> bool:
-    """Whether the target at a given URL is one of ours; raises ``ConfigurationError`` if it cannot serve."""
+def check_given_target(client: TargetClient, experiment: Experiment) -> None:
+    """Raise ``ConfigurationError`` if the target does not answer or does not fit the scenario."""
     client.check_answers()
     state = client.state()
     if state is None and any(p.capacity_factor != 1.0 for p in experiment.demand.phases):
@@ -120,4 +120,3 @@ def check_given_target(client: TargetClient, experiment: Experiment) -> bool:
                 f"{experiment.service.capacity_per_s:g}; start it with --pods {experiment.service.pods} "
                 f"--rate-per-pod {experiment.service.rate_per_pod:g}"
             )
-    return state is not None

@@ -1,0 +1,239 @@
+"""Episodes, estimators and verdicts on the traces of an exact simulation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.estimators import Findings, measure, saturated_rate
+from analysis.prediction import predict
+from analysis.result import QUANTITIES, Measurement
+from analysis.trace import attempts_of
+from analysis.verdict import judge
+from domain.experiment import Experiment, Phase
+from tests.analysis.fifo import EMPTY_SERVER, Simulated, demo, kit, outage, simulate
+
+
+def look(
+    experiment: Experiment, simulated: Simulated | None = None, *, foreign: bool = False
+) -> tuple[Measurement, Findings]:
+    simulated = simulated or simulate(experiment)
+    server = EMPTY_SERVER if foreign else simulated.server
+    if foreign:
+        experiment = replace(experiment, service=None)
+    attempts = attempts_of(simulated.attempts)
+    findings = measure(attempts, server, experiment)
+    return judge(attempts, server, experiment, findings), findings
+
+
+def test_f2_40_is_trapped_with_the_numbers_of_the_theory() -> None:
+    """A = 3, Aρ = 1.2, C = 160, ingress 192, and nobody is served."""
+    measured, _ = look(kit(0.4))
+    assert measured.outcome == "trapped"
+    assert set(measured.values) == set(QUANTITIES)
+    assert measured.values["amplification"] == 3.0
+    assert measured.values["amplified_utilization"] == pytest.approx(1.2, rel=0.05)
+    assert measured.values["capacity_per_s"] == pytest.approx(160, rel=0.03)
+    assert measured.values["ingress_per_s"] == pytest.approx(192, rel=0.05)
+    assert measured.values["demand_per_s"] == pytest.approx(64, rel=0.05)
+    assert measured.values["goodput_ratio"] == 0.0
+    assert measured.values["recovery_s"] is None
+    assert any("does not fall" in sentence for sentence in measured.evidence)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_f2_25_recovers_when_the_fluid_model_says(seed: int) -> None:
+    """Within four standard deviations of the diffusion approximation, in scenario time."""
+    experiment = kit(0.25, watch_s=4000, seed=seed)
+    prediction = predict(experiment)
+    measured, findings = look(experiment)
+    assert measured.outcome == "recovered"
+    assert prediction.recovery_sd_s is not None
+    off = abs((measured.values["recovery_s"] or 0) - (prediction.values["recovery_s"] or 0))
+    assert off < 4 * prediction.recovery_sd_s
+    assert measured.values["goodput_ratio"] == pytest.approx(1, abs=0.02)
+    assert len(findings.episodes) == 1
+
+
+def test_f2_30_recovers_after_its_long_drain() -> None:
+    """Nearly three hours of scenario in a thousand seconds of trace; recovery is the last failing attempt."""
+    experiment = kit(0.3, watch_s=13_000)
+    simulated = simulate(experiment)
+    measured, _ = look(experiment, simulated)
+    assert measured.outcome == "recovered"
+    last = simulated.attempts.query("outcome == 'timeout'")["sent_s"].max() * 10 - 400
+    assert measured.values["recovery_s"] == pytest.approx(last, abs=1)
+    assert measured.values["amplified_utilization"] == pytest.approx(0.9, rel=0.03)
+
+
+def test_watch_too_short_for_the_recovery_is_undecided() -> None:
+    """Still failing, but draining: the evidence says for how much longer."""
+    measured, _ = look(kit(0.3, watch_s=2000))
+    assert measured.outcome == "undecided"
+    assert any("s more" in sentence for sentence in measured.evidence)
+
+
+@pytest.mark.parametrize("experiment", [kit(0.8, spike_s=0), kit(0.2)], ids=["no trigger", "critical spike"])
+def test_nothing_fails_when_nothing_is_triggered(experiment: Experiment) -> None:
+    """No episode: healthy, with no recovery time."""
+    measured, findings = look(experiment)
+    assert measured.outcome == "healthy"
+    assert findings.episodes == ()
+    assert measured.values["amplification"] is None
+    assert measured.values["goodput_ratio"] == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(("utilization", "outcome"), [(0.2, "recovered"), (0.4, "trapped")])
+def test_outage(utilization: float, outcome: str) -> None:
+    """A capacity cut is a trigger like any other; capacity is taken from when it is whole."""
+    measured, _ = look(outage(utilization))
+    assert measured.outcome == outcome
+    assert measured.values["capacity_per_s"] == pytest.approx(160, rel=0.1)
+    assert measured.values["failed_after_s"] == pytest.approx(0, abs=2)
+
+
+def test_demo_is_trapped() -> None:
+    """One pod, half a second of timeout, a minute."""
+    assert look(demo())[0].outcome == "trapped"
+
+
+def test_scattered_timeouts_are_no_episode() -> None:
+    """One attempt in fifty fails by chance: the service is healthy all the same."""
+    simulated = simulate(kit(0.5, spike_s=0))
+    rows = simulated.rows.copy()
+    rows.loc[rows.index % 50 == 0, "outcome"] = "timeout"
+    measured, findings = look(kit(0.5, spike_s=0), Simulated(rows, simulated.server))
+    assert measured.outcome == "healthy"
+    assert findings.episodes == ()
+
+
+def test_scattered_timeouts_after_the_recovery_do_not_move_it() -> None:
+    """Chance failures at 1% in the healthy part leave the recovery where it was."""
+    experiment = kit(0.25, watch_s=4000)
+    simulated = simulate(experiment)
+    clean, _ = look(experiment, simulated)
+    rows = simulated.rows.copy()
+    rows.loc[(rows.index % 100 == 0) & (rows["outcome"] == "ok"), "outcome"] = "timeout"
+    noisy, _ = look(experiment, Simulated(rows, simulated.server))
+    assert noisy.outcome == "recovered"
+    assert noisy.values["recovery_s"] == pytest.approx(clean.values["recovery_s"], abs=20)
+
+
+def test_relapse_counts_from_its_own_end() -> None:
+    """A second episode in the watch is found, and the last one decides."""
+    experiment = kit(0.25, watch_s=4000)
+    simulated = simulate(experiment)
+    rows = simulated.rows.copy()
+    rows.loc[rows["sent_s"].between(380, 390), "outcome"] = "timeout"
+    measured, findings = look(experiment, Simulated(rows, simulated.server))
+    assert [episode.recovered for episode in findings.episodes] == [True, True]
+    assert measured.values["recovery_s"] == pytest.approx(3900 - 400, abs=10)
+
+
+@pytest.mark.parametrize(
+    ("until_s", "outcome"), [(35.0, "undecided"), (41.0, "undecided"), (120.0, "trapped")]
+)
+def test_kill_in_mid_run(until_s: float, outcome: str) -> None:
+    """What was seen is judged; before the watch there is nothing to judge."""
+    experiment = kit(0.4)
+    measured, _ = look(experiment, simulate(experiment, until_s=until_s))
+    assert measured.outcome == outcome
+    assert "The trace ends at" in measured.evidence[0]
+
+
+def test_no_attempts_at_all() -> None:
+    """An empty trace gives no numbers and no verdict."""
+    simulated = simulate(kit(0.4), until_s=0.5)
+    empty = Simulated(simulated.rows.iloc[:0], EMPTY_SERVER)
+    measured, _ = look(kit(0.4), empty)
+    assert measured.outcome == "undecided"
+    assert all(value is None for value in measured.values.values())
+
+
+def test_foreign_service_is_trapped_only_by_a_long_watch() -> None:
+    """Without the server's state, failing for all of ten timeouts counts, and what is unknown is said."""
+    long, _ = look(kit(0.4), foreign=True)
+    assert long.outcome == "trapped"
+    assert any("could not be checked" in sentence for sentence in long.evidence)
+    assert long.values["capacity_per_s"] is None
+    short, _ = look(kit(0.4, watch_s=80), foreign=True)
+    assert short.outcome == "undecided"
+
+
+def test_foreign_service_recovers_like_ours() -> None:
+    """Recovery is in the trace alone."""
+    assert look(kit(0.25, watch_s=4000), foreign=True)[0].outcome == "recovered"
+
+
+@pytest.mark.parametrize(
+    ("shed_s", "factor", "verdict"),
+    [(2400, 0.05, "recovered"), (300, 0.05, "undecided"), (900, 0.9, "trapped")],
+)
+def test_shedding(shed_s: float, factor: float, verdict: str) -> None:
+    """Long and deep enough, deep but too short, and not deep enough."""
+    measured, _ = look(kit(0.4, after=(Phase("shed", shed_s, factor),)))
+    assert measured.outcome == "trapped"
+    assert measured.after_shed == verdict
+    assert (measured.values["shed_recovery_s"] is not None) == (verdict == "recovered")
+
+
+def test_shedding_agrees_with_the_fluid_model() -> None:
+    """Drain time from the live trace against the fluid's."""
+    experiment = kit(0.4, watch_s=400, after=(Phase("shed", 2400, 0.05),))
+    predicted = predict(experiment).values["shed_recovery_s"]
+    assert look(experiment)[0].values["shed_recovery_s"] == pytest.approx(predicted, rel=0.1)
+
+
+def test_shedding_a_healthy_service_says_nothing() -> None:
+    """Nothing was failing, so nothing could recover."""
+    measured, _ = look(kit(0.2, after=(Phase("shed", 300, 0.5),)))
+    assert measured.after_shed is None
+    assert measured.values["shed_recovery_s"] is None
+
+
+def test_endless_client_stays_trapped_when_shed() -> None:
+    """m = ∞: no amplification to measure, growth instead; jobs need not end to count as failed."""
+    experiment = kit(
+        0.3, factor=10, spike_s=30, watch_s=200, max_attempts=math.inf, after=(Phase("shed", 200, 0.1),)
+    )
+    measured, _ = look(experiment)
+    assert (measured.outcome, measured.after_shed) == ("trapped", "trapped")
+    assert measured.values["amplification"] is None
+
+
+def test_budget_refusals_lower_the_measured_amplification() -> None:
+    """Attempts that were never sent are no attempts."""
+    experiment = kit(0.4)
+    simulated = simulate(experiment)
+    rows = simulated.rows.copy()
+    rows.loc[rows["attempt"] == 3, "outcome"] = "refused"
+    measured, _ = look(experiment, Simulated(rows, simulated.server))
+    assert measured.values["amplification"] == 2.0
+
+
+def test_saturated_rate_leaves_out_cut_capacity() -> None:
+    """Only scrapes at full capacity count, and too few completions are none."""
+    server = pd.DataFrame(
+        {
+            "t_s": [0.0, 1.0, 2.0, 3.0],
+            "capacity_factor": [1.0, 1.0, 0.5, 0.5],
+            "saturated_s": [0.0, 1.0, 2.0, 3.0],
+            "saturated_completed": [0.0, 100.0, 120.0, 130.0],
+        }
+    )
+    assert saturated_rate(server, [(0.0, 9.0)]) == (100.0, 100)
+    assert saturated_rate(server, [(2.0, 9.0)]) == (None, 0)
+
+
+@pytest.mark.parametrize("make", [lambda: kit(0.4), lambda: kit(0.2), demo])
+def test_measurement_does_not_depend_on_the_order_of_rows(make: Callable[[], Experiment]) -> None:
+    """Parts of several workers come in any order."""
+    experiment = make()
+    simulated = simulate(experiment)
+    shuffled = simulated.rows.sample(frac=1, random_state=np.random.RandomState(1))
+    assert look(experiment, simulated)[0] == look(experiment, Simulated(shuffled, simulated.server))[0]

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.run_directory import read_run_directory
+from analysis.trace import attempts_of, read_trace, resolve
+from domain.errors import TipoverError
+from domain.trace import TRACE_SCHEMA
+from tests.analysis.fifo import demo, simulate
+from tests.analysis.run_files import run_json, write_part, write_run
+
+
+def rows(*values: tuple[object, ...]) -> pd.DataFrame:
+    return pd.DataFrame(values, columns=TRACE_SCHEMA.names)
+
+
+OPEN = (1, 1, 0.1, 0.1, math.nan, None, 0, 0)
+DONE = (1, 1, 0.1, 0.1, 0.6, "timeout", 0, 0)
+
+
+def test_open_row_gives_way_to_the_row_that_completes_it(tmp_path: Path) -> None:
+    """Whatever part either is in, and however often it was open."""
+    write_part(tmp_path, rows(OPEN), 0)
+    write_part(tmp_path, rows(OPEN), 1)
+    write_part(tmp_path, rows(DONE), 2)
+    attempts = read_trace(tmp_path).attempts
+    assert attempts["outcome"].tolist() == ["timeout"]
+    assert attempts["done_s"].tolist() == [0.6]
+
+
+def test_open_row_without_an_end_is_aborted_and_told_apart_by_worker(tmp_path: Path) -> None:
+    """Job 1 of another worker is another job; rows come sorted by planned start."""
+    other = (1, 1, 0.05, 0.05, math.nan, None, 0, 1)
+    write_part(tmp_path, rows(DONE, other))
+    attempts = read_trace(tmp_path).attempts
+    assert attempts["outcome"].tolist() == ["aborted", "timeout"]
+    assert attempts_of(attempts).job_planned_s.size == 2
+
+
+def test_no_parts_give_an_empty_trace(tmp_path: Path) -> None:
+    """Nothing was written: nothing is there, and nothing breaks."""
+    trace = read_trace(tmp_path)
+    assert trace.attempts.empty
+    assert list(trace.attempts.columns) == TRACE_SCHEMA.names
+    assert attempts_of(trace.attempts).end_s == 0.0
+
+
+def test_damaged_part_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
+    """Damage costs one part and makes one warning; a stray temporary file makes none."""
+    write_part(tmp_path, rows(DONE), 0)
+    part = write_part(tmp_path, rows(DONE), 1)
+    part.write_bytes(part.read_bytes()[:40])
+    (part.parent / "part-00-00002.parquet.tmp").write_bytes(b"half")
+    (part.parent / "part-00-00003.parquet").write_bytes(b"")
+    trace = read_trace(tmp_path)
+    assert len(trace.attempts) == 1
+    assert [warning.split()[1] for warning in trace.warnings] == [
+        "part-00-00001.parquet",
+        "part-00-00003.parquet",
+    ]
+
+
+def test_part_without_a_column_is_damaged(tmp_path: Path) -> None:
+    """A Parquet file of something else is no part of the trace."""
+    write_part(tmp_path, rows(DONE), 0)
+    pd.DataFrame({"job_id": [1]}).to_parquet(tmp_path / "attempts" / "part-00-00001.parquet")
+    assert len(read_trace(tmp_path).warnings) == 1
+
+
+def test_jobs_count_their_attempts() -> None:
+    """Sent, failed and answered per job; what the budget refused was never sent."""
+    frame = resolve(
+        rows(
+            DONE,
+            (1, 2, 0.6, 0.6, 0.7, "ok", 200, 0),
+            (2, 1, 0.2, 0.2, 0.7, "rejected", 503, 0),
+            (2, 2, 0.7, 0.7, 0.7, "refused", 0, 0),
+        )
+    )
+    attempts = attempts_of(frame)
+    assert attempts.job_sent.tolist() == [2, 1]
+    assert attempts.job_failed.tolist() == [1, 1]
+    assert attempts.job_answered.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "is not a run directory"),
+        ("{", "cannot be read"),
+        ("[]", "not a JSON object"),
+        ('{"schema_version": 9}', "schema_version must be 1"),
+        ('{"schema_version": 1}', "scenario cannot be read"),
+    ],
+)
+def test_what_is_no_run_is_refused(tmp_path: Path, text: str | None, message: str) -> None:
+    """Each with its own words."""
+    if text is not None:
+        (tmp_path / "run.json").write_text(text, encoding="utf-8")
+    with pytest.raises(TipoverError, match=message):
+        read_run_directory(tmp_path)
+
+
+def test_line_cut_short_by_a_kill_is_tolerated(tmp_path: Path) -> None:
+    """The last line may be half; one in the middle is reported."""
+    write_run(tmp_path, demo(), simulate(demo(), until_s=5.0))
+    state = tmp_path / "server.jsonl"
+    whole = state.read_text(encoding="utf-8")
+    state.write_text(whole + '{"t_s": 99, "back', encoding="utf-8")
+    files = read_run_directory(tmp_path)
+    assert not files.warnings
+    assert files.server["t_s"].max() < 6
+    state.write_text("junk\n" + whole, encoding="utf-8")
+    assert read_run_directory(tmp_path).warnings == (
+        "Line 1 of server.jsonl cannot be read and was skipped.",
+    )
+
+
+def test_run_without_server_and_with_a_broken_worker_report(tmp_path: Path) -> None:
+    """Somebody else's service leaves no state; a half-written report is a warning."""
+    (tmp_path / "run.json").write_text(json.dumps(run_json(demo())), encoding="utf-8")
+    (tmp_path / "generator").mkdir()
+    (tmp_path / "generator" / "worker-00.json").write_text("{", encoding="utf-8")
+    (tmp_path / "generator" / "worker-01.json").write_text("[]", encoding="utf-8")
+    files = read_run_directory(tmp_path)
+    assert files.server.empty
+    assert len(files.warnings) == 2
+    assert files.experiment == demo()

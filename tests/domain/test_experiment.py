@@ -1,0 +1,141 @@
+"""The experiment's derived values, its speed-up, its JSON, and what a plan needs of the machine."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from domain.backoff import ExponentialBackoff, FixedBackoff, FullJitterBackoff, NoBackoff
+from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
+from domain.experiment_json import from_json, to_json
+from domain.guard import fault_in_target
+from domain.sockets import SocketLimits, faults_in_need, worst_need
+from domain.streams import stream
+
+F2_40 = Experiment(
+    "f2-40",
+    "a trap",
+    Client(10.0, 3),
+    Demand(64.0, (Phase("baseline", 100), Phase("spike", 300, 5), Phase("watch", 1200))),
+    Service(4, 40.0),
+    RunSettings(10.0, 7),
+    Expectation("trapped", source="somewhere"),
+)
+
+
+def test_derived_values() -> None:
+    """ρ = 64/160 = .4, Aρ = 1.2, C·T = 1,600, and the windows follow the phases."""
+    assert F2_40.utilization == pytest.approx(0.4)
+    assert F2_40.amplified_utilization == pytest.approx(1.2)
+    assert F2_40.timeout_slack == pytest.approx(1600)
+    assert F2_40.trigger == (100, 400)
+    assert F2_40.watch == (400, 1600)
+    assert F2_40.shed is None
+
+
+def test_the_watch_ends_where_shedding_begins() -> None:
+    """Phases below the normal load are an intervention, not part of what is judged."""
+    phases = (
+        Phase("a", 10),
+        Phase("cut", 5, capacity_factor=0.0),
+        Phase("w", 20),
+        Phase("s", 7, 0.2),
+        Phase("r", 3),
+    )
+    experiment = replace(F2_40, demand=replace(F2_40.demand, phases=phases))
+    assert experiment.trigger == (10, 15)
+    assert experiment.watch == (15, 35)
+    assert experiment.shed == (35, 45)
+
+
+def test_without_a_trigger_everything_normal_is_watched() -> None:
+    """A steady run is judged from its start."""
+    experiment = replace(F2_40, demand=replace(F2_40.demand, phases=(Phase("steady", 50),)))
+    assert experiment.trigger is None
+    assert experiment.watch == (0, 50)
+
+
+def test_the_speed_up_divides_durations_and_leaves_rates() -> None:
+    """θ·pods shrinks by the speed-up, ρ does not move."""
+    live = F2_40.live()
+    assert live.client.timeout_s == pytest.approx(1.0)
+    assert live.duration_s == pytest.approx(160)
+    assert live.demand.arrival_rate_per_s == 64.0
+    assert live.timeout_slack == pytest.approx(160)
+    assert live.live() == live
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        Client(10, 3, NoBackoff()),
+        Client(10, math.inf, FixedBackoff(5)),
+        Client(10, 6, ExponentialBackoff(10, 80)),
+        Client(10, 2, FullJitterBackoff(10, 80)),
+    ],
+)
+def test_json_round_trip(client: Client) -> None:
+    """Any experiment survives JSON unchanged."""
+    for experiment in (
+        replace(F2_40, client=client),
+        replace(F2_40, client=client, service=None, expect=None),
+    ):
+        assert from_json(json.loads(json.dumps(to_json(experiment), allow_nan=False))) == experiment
+
+
+def test_socket_need_is_rate_times_timeout() -> None:
+    """320 jobs/s × 3 attempts × 1 s = 960 open at once, at the live timeout."""
+    need = worst_need(F2_40)
+    assert need is not None
+    assert need.attempts_per_s == pytest.approx(960)
+    assert need.open_attempts == pytest.approx(960)
+    assert faults_in_need(need, SocketLimits(20_000, 28_000, 1.0)) == []
+
+
+def test_too_few_descriptors_or_ports_are_told_with_the_arithmetic() -> None:
+    """At real speed the same plan holds 9,600 sockets and, with ports that rest a minute, needs 67,200."""
+    need = worst_need(F2_40.with_run(speedup=1.0))
+    assert need is not None
+    faults = faults_in_need(need, SocketLimits(1024, 28_232, 60.0))
+    assert [f.field for f in faults] == ["file descriptors", "local ports"]
+    assert "320 jobs/s × 3 attempts = 960 attempts/s" in faults[0].rule
+    assert faults[1].value == 67_200
+
+
+def test_workers_share_the_descriptors() -> None:
+    """What one process cannot hold, twelve can."""
+    need = worst_need(F2_40.with_run(speedup=1.0), workers=12)
+    assert need is not None
+    assert faults_in_need(need, SocketLimits(1024, 100_000, 1.0)) == []
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.9.9.9", "::1"])
+def test_loopback_may_be_loaded(address: str) -> None:
+    """All of 127.0.0.0/8 and ::1."""
+    assert fault_in_target("localhost", address) is None
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "10.0.0.1", "0.0.0.0", "2001:db8::1"])
+def test_other_addresses_need_to_be_named(address: str) -> None:
+    """The address is judged, and only naming the host or the address lifts it."""
+    fault = fault_in_target("localhost.example", address)
+    assert fault is not None
+    assert address in str(fault)
+    assert fault_in_target("localhost.example", address, ["localhost.example"]) is None
+    assert fault_in_target("localhost.example", address, [address]) is None
+    assert fault_in_target("localhost.example", address, ["example"]) is not None
+
+
+def test_streams_are_reproducible_and_apart() -> None:
+    """The same purpose gives the same draws; another purpose, worker or seed gives others."""
+    draws = {
+        tuple(stream(seed, purpose, worker).random(3))  # type: ignore[arg-type]
+        for seed in (1, 2)
+        for purpose in ("arrivals", "service", "jitter")
+        for worker in (0, 1)
+    }
+    assert len(draws) == 12
+    assert stream(1, "jitter").random() == stream(1, "jitter").random()
