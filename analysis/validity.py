@@ -93,7 +93,8 @@ def _state(run: Mapping[str, Any]) -> Iterator[str]:
         return
     why = run.get("reason") or run.get("stopped_by")
     said = f": {why}" if why else ""
-    yield f"The run did not finish: it was {state}{said}."
+    what = "it failed" if state == "failed" else f"it was {state}"
+    yield f"The run did not finish: {what}{said}."
 
 
 def _missing_workers(run: Mapping[str, Any], workers: tuple[dict[str, Any], ...]) -> Iterator[str]:

@@ -48,7 +48,8 @@ def _outcome(server: pd.DataFrame, findings: Findings, scale: float) -> tuple[Ou
     if not episodes:
         return "healthy", [*evidence, _never_failed(findings)]
     for episode in episodes:
-        ended = f"to {episode.end_s * scale:,.0f} s" if episode.recovered else "and had not ended when judged"
+        until = f"to {episode.end_s * scale:,.0f} s"
+        ended = until if episode.recovered else f"{until}, where what can be judged of the watch ends"
         evidence.append(f"Failing from {episode.start_s * scale:,.0f} s {ended}.")
     if not findings.failing_at_end:
         took = findings.values["recovery_s"] or 0.0

@@ -59,7 +59,7 @@ def test_generator_at_fault(worker: dict[str, Any], words: str) -> None:
     [
         ({"state": "running"}, "did not finish"),
         ({"state": "interrupted", "reason": "Ctrl-C"}, "it was interrupted: Ctrl-C"),
-        ({"state": "failed"}, "it was failed"),
+        ({"state": "failed"}, "it failed"),
         ({"workers": 2}, "Only 1 of 2 generator workers"),
         ({"harness_faults": ["the target died"]}, "the target died"),
         ({"kernel": {"listen_overflows": 4, "listen_drops": 0}}, "4 times"),

@@ -27,11 +27,13 @@ def measure(
     server = psutil.Process(load.server_pid)
     sleep(load.warmup_s)
     opened()
-    first, begun = outcomes().copy(), (time.monotonic(), time.process_time(), _cpu_s(server))
+    first, begun = outcomes().copy(), _clocks(server)
     sleep(load.window_s)
-    last, ended = outcomes().copy(), (time.monotonic(), time.process_time(), _cpu_s(server))
+    last, ended = outcomes().copy(), _clocks(server)
     found = {name: count - first.get(name, 0) for name, count in last.items()}
-    wall_s, cpu_s, server_cpu_s = (after - before for before, after in zip(begun, ended, strict=True))
+    wall_s, cpu_s, server_cpu_s, machine_s = (
+        after - before for before, after in zip(begun, ended, strict=True)
+    )
     return {
         "attempts": sum(found.values()),
         "unexpected": sum(count for name, count in found.items() if name != load.expected),
@@ -39,6 +41,7 @@ def measure(
         "wall_s": wall_s,
         "cpu_s": cpu_s,
         "server_cpu_s": server_cpu_s,
+        "others_cpu_s": max(machine_s - cpu_s - server_cpu_s, 0.0),
         "rss_bytes": psutil.Process().memory_info().rss,
     }
 
@@ -48,11 +51,11 @@ def lag_quantiles(lags_s: list[float]) -> dict[str, float | None]:
     ordered = sorted(lags_s)
     if not ordered:
         return {"lag_p50_s": None, "lag_p99_s": None}
-    return {
-        f"lag_p{percent}_s": ordered[math.ceil(percent / 100 * len(ordered)) - 1] for percent in (50, 99)
-    }
+    return {f"lag_p{percent}_s": ordered[math.ceil(percent / 100 * len(ordered)) - 1] for percent in (50, 99)}
 
 
-def _cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
+def _clocks(server: psutil.Process) -> tuple[float, float, float, float]:
+    """Wall, CPU of this process, CPU of the server, CPU of everything on the machine."""
+    of_server, machine = server.cpu_times(), psutil.cpu_times()
+    busy_s = sum(machine[:3]) + machine.irq + machine.softirq
+    return time.monotonic(), time.process_time(), of_server.user + of_server.system, busy_s

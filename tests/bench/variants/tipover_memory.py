@@ -35,7 +35,12 @@ def main() -> None:
         lag_p99_s = session.health.lag.quantile_s(0.99)
         end(session)
     unexpected = counts.finished - counts.outcomes.get(load.expected, 0)
-    report = {"rate_per_s": load.rate_per_s, "points": points, "lag_p99_s": lag_p99_s, "unexpected": unexpected}
+    report = {
+        "rate_per_s": load.rate_per_s,
+        "points": points,
+        "lag_p99_s": lag_p99_s,
+        "unexpected": unexpected,
+    }
     print(json.dumps({**report, "written": session.recorder.written}), flush=True)
 
 

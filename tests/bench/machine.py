@@ -1,0 +1,35 @@
+"""The machine in general terms: nothing that names it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+_PACKAGES = ("locust", "gevent", "greenlet", "geventhttpclient", "httptools", "pyarrow")
+
+
+def describe() -> dict[str, str]:
+    """CPU, kernel, Python, packages."""
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    return {
+        "CPU": f"{os.cpu_count()} cores of {_cpu_model()}",
+        "kernel": f"{platform.system()} {_leading_number(platform.release())}",
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "packages": packages,
+    }
+
+
+def _cpu_model() -> str:
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found.group(1).strip() if found else platform.machine()
+
+
+def _leading_number(text: str) -> str:
+    found = re.match(r"[\d.]+", text)
+    return found.group(0) if found else text
