@@ -158,6 +158,9 @@ def _clock(server: pd.DataFrame, live: Experiment) -> Iterator[str]:
     lag = float(server["clock_lag_p99_s"].max())
     if lag > limit:
         yield f"The target delivered answers late: p99 clock lag {_ms(lag)}, over the limit of {_ms(limit)}."
+    refused = int(server["refused_sockets"].max()) if "refused_sockets" in server else 0
+    if refused:
+        yield f"The target had no descriptor for {refused} connections, so it could not accept them."
     rate, completed = saturated_rate(server, [(0.0, float("inf"))])
     if rate is None:
         return

@@ -1,6 +1,6 @@
 """The outcome of a run, with the sentences that bear it out.
 
-``healthy``: no episode of failure. ``recovered``: the last episode ended, and stayed ended, within the
+``healthy``: no episode of failure, and at least 90% answered in time at the end. ``recovered``: the last episode ended, and stayed ended, within the
 watch. ``trapped``: still failing at the end of the watch, and the backlog is not draining: measured
 ingress is at least capacity, or the backlog does not fall by more than its error. A foreign service
 shows no backlog: there, failing for the whole of a watch of at least 10 timeouts. ``undecided``:
@@ -28,6 +28,8 @@ FOREIGN_TIMEOUTS = 10.0
 SLOPE_TIMEOUTS = 5.0
 """Shortest window, in timeouts, over which a trend of the backlog is worth anything."""
 WATCHED_TIMEOUTS = 2.0
+WELL_GOODPUT = 0.9
+"""A service that never fails for good, but answers fewer jobs than this in time, is not healthy either."""
 
 
 def judge(
@@ -46,7 +48,8 @@ def _outcome(server: pd.DataFrame, findings: Findings, scale: float) -> tuple[Ou
     if watch.end_s - watch.start_s < WATCHED_TIMEOUTS * watch.timeout_s:
         return "undecided", [*evidence, "Less than two timeouts of the watch were seen: nothing to judge."]
     if not episodes:
-        return "healthy", [*evidence, _never_failed(findings)]
+        well = (findings.values["goodput_ratio"] or 0.0) >= WELL_GOODPUT
+        return ("healthy" if well else "undecided"), [*evidence, _never_failed(findings)]
     for episode in episodes:
         until = f"to {episode.end_s * scale:,.0f} s"
         ended = until if episode.recovered else f"{until}, where what can be judged of the watch ends"

@@ -112,6 +112,15 @@ def test_scattered_timeouts_are_no_episode() -> None:
     assert findings.episodes == ()
 
 
+def test_a_service_that_loses_a_third_for_ever_is_not_healthy() -> None:
+    """Not failing by the definition of an episode, but nobody would call it well: undecided."""
+    simulated = simulate(kit(0.5, spike_s=0))
+    rows = simulated.rows.copy()
+    rows.loc[rows.index % 3 == 0, "outcome"] = "timeout"
+    measured, _ = look(kit(0.5, spike_s=0), Simulated(rows, simulated.server))
+    assert measured.outcome == "undecided"
+
+
 def test_scattered_timeouts_after_the_recovery_do_not_move_it() -> None:
     """Chance failures at 1% in the healthy part leave the recovery where it was."""
     experiment = kit(0.25, watch_s=4000)

@@ -107,6 +107,12 @@ def test_target_that_could_not_keep_its_rate() -> None:
     assert "instead of 160" in reason
 
 
+def test_target_that_ran_out_of_descriptors() -> None:
+    """Connections it could not accept are the machine's fault."""
+    (reason,) = assess(files(server=SERVER.assign(refused_sockets=3))).reasons
+    assert "no descriptor for 3 connections" in reason
+
+
 def test_foreign_service_has_no_clock_to_keep() -> None:
     """Without a setting there is nothing to deviate from."""
     foreign = replace(files(server=EMPTY_SERVER), experiment=replace(EXPERIMENT, service=None))
