@@ -47,7 +47,7 @@ def analyse(directory: Path | str) -> RunResult:
         valid=validity.valid,
         invalid_reasons=validity.reasons,
         warnings=validity.warnings,
-        confirmed=confirmed(experiment, checks),
+        confirmed=confirmed(experiment, checks) if validity.valid else None,
         prediction=prediction,
         measurement=measurement,
         checks=checks,

@@ -91,7 +91,7 @@ def _state(run: Mapping[str, Any]) -> Iterator[str]:
     if state == "running":
         yield "The run did not finish: its state is still 'running', so it was killed or is going on."
         return
-    why = run.get("reason") or run.get("stopped_by")
+    why = run.get("interrupted_by")
     said = f": {why}" if why else ""
     what = "it failed" if state == "failed" else f"it was {state}"
     yield f"The run did not finish: {what}{said}."

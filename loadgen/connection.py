@@ -56,7 +56,9 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._timer = get_hub().loop.timer(max(seconds, 0.0))
-        self._timer.start(getcurrent().switch, Wake.DEADLINE)
+        # Without the update the timer would count from when the loop last looked at the clock: a
+        # loop that was held up would cut the attempts after it short.
+        self._timer.start(getcurrent().switch, Wake.DEADLINE, update=True)
 
     def stop(self) -> None:
         """Cancel the timer."""

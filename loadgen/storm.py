@@ -119,7 +119,7 @@ class Storm:
     def _arm(self) -> None:
         due_s = self.experiment.duration_s if self._next_s is None else self._next_s
         self._timer = self._hub.loop.timer(max(due_s - self.now_s, 0.0))
-        self._timer.start(self._wake)
+        self._timer.start(self._wake, update=True)
 
     def _wake(self) -> None:
         self._timer.close()
@@ -156,7 +156,7 @@ class Storm:
         """All phases are over: nothing new is sent, what is open may take until its deadline."""
         self.stopping = True
         self._timer = self._hub.loop.timer(self._timeout_s)
-        self._timer.start(self._finish)
+        self._timer.start(self._finish, update=True)
         self._finish_if_idle()
 
     def _finish_if_idle(self) -> None:
@@ -240,7 +240,7 @@ class Storm:
 
     def _sleep(self, seconds: float) -> None:
         timer = self._hub.loop.timer(seconds)
-        timer.start(greenlet.getcurrent().switch)
+        timer.start(greenlet.getcurrent().switch, update=True)
         try:
             self._hub.switch()
         finally:

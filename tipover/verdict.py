@@ -48,21 +48,25 @@ def show(result: RunResult, *, as_json: bool, out: Console) -> None:
             )
         )
         return
-    style = {"trapped": "bold red", "recovered": "bold green", "healthy": "bold green"}
-    out.print(result.outcome.upper(), style=style.get(result.outcome, "bold yellow"))
-    for sentence in result.measurement.evidence:
-        out.print(f"  {sentence}")
     if not result.valid:
         out.print("INVALID RUN: do not read this as the service's behaviour", style="bold white on red")
         for reason in result.invalid_reasons:
             out.print(f"  {reason}")
+    style = {"trapped": "bold red", "recovered": "bold green", "healthy": "bold green"}
+    out.print(
+        result.outcome.upper(), style=style.get(result.outcome, "bold yellow") if result.valid else "dim"
+    )
+    for sentence in result.measurement.evidence:
+        out.print(f"  {sentence}")
     for check in result.checks:
         mark, colour = ("✓", "green") if check.passed else ("✗", "red")
         line = f"{check.name}: predicted {_text(check.predicted)}, measured {_text(check.measured)}"
-        out.print(f"  {mark} {line}", style=colour)
+        out.print(f"  {mark} {line}", style=colour if result.valid else "dim")
     for warning in result.warnings:
         out.print(f"  warning: {warning}", style="yellow")
-    if result.confirmed is not None:
+    if not result.valid:
+        out.print("not judged against the scenario, because the run is invalid", style="red")
+    elif result.confirmed is not None:
         word = "as the scenario expects" if result.confirmed else "NOT as the scenario expects"
         out.print(word, style="green" if result.confirmed else "red")
     out.print(f"report: {(directory / 'report.html').resolve()}", soft_wrap=True)

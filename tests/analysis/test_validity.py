@@ -58,7 +58,7 @@ def test_generator_at_fault(worker: dict[str, Any], words: str) -> None:
     ("run", "words"),
     [
         ({"state": "running"}, "did not finish"),
-        ({"state": "interrupted", "reason": "Ctrl-C"}, "it was interrupted: Ctrl-C"),
+        ({"state": "interrupted", "interrupted_by": "SIGINT"}, "it was interrupted: SIGINT"),
         ({"state": "failed"}, "it failed"),
         ({"workers": 2}, "Only 1 of 2 generator workers"),
         ({"harness_faults": ["the target died"]}, "the target died"),

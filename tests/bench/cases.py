@@ -37,11 +37,12 @@ class Settings:
     memory_attempts: int
     memory_rate_per_s: float
     memory_storm_attempts: int
+    memory_storm_rate_per_s: float
     steady_s: float
 
 
-FULL = Settings(False, 3, 1.0, 4.0, 1_000_000, 6000.0, 20_000, 60.0)
-QUICK = Settings(True, 1, 0.5, 1.2, 100_000, 6000.0, 4_000, 10.0)
+FULL = Settings(False, 3, 1.0, 4.0, 1_000_000, 6000.0, 60_000, 2000.0, 60.0)
+QUICK = Settings(True, 1, 0.5, 1.2, 100_000, 6000.0, 8_000, 2000.0, 10.0)
 
 
 @dataclass(frozen=True)

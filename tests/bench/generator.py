@@ -18,18 +18,19 @@ from typing import Any
 from rich.console import Console
 
 from tests.bench import machine
-from tests.bench.cases import CASES, FULL, QUICK, RATE_PER_S, Settings
+from tests.bench.cases import CASES, FULL, QUICK, Settings
 from tests.bench.document import write_document
 from tests.bench.processes import ROOT, run_case, run_memory
 from tests.bench.steady_run import steady_run
 from tests.bench.tables import result_tables
 
 DEFAULT_OUT = ROOT / "runs" / "bench.json"
+_WIDTH = 130
 
 
 def main() -> None:
     options = _options()
-    console = Console()
+    console = Console(width=max(Console().width, _WIDTH))
     if options.read:
         report = json.loads(options.read.read_text())
     else:
@@ -54,7 +55,9 @@ def measure_all(settings: Settings) -> dict[str, Any]:
     _say("memory, healthy")
     report["memory"] = run_memory(settings.memory_attempts, settings.memory_rate_per_s, "answer")
     _say("memory, storm")
-    report["memory_storm"] = run_memory(settings.memory_storm_attempts, RATE_PER_S, "silent")
+    report["memory_storm"] = run_memory(
+        settings.memory_storm_attempts, settings.memory_storm_rate_per_s, "silent"
+    )
     _say("the steady run")
     report["steady"] = steady_run(settings.steady_s)
     report["elapsed_s"] = time.monotonic() - begun_s

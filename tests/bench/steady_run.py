@@ -43,9 +43,9 @@ def steady_run(duration_s: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, announced(*target) as (_, line):
         scenario, out = Path(folder) / "steady.toml", Path(folder) / "run"
         scenario.write_text(_SCENARIO.format(rate_per_s=RATE_PER_S, duration_s=duration_s))
+        command = ["tipover", "run", str(scenario), "--target", json.loads(line)["url"], "--out", str(out)]
         done = subprocess.run(
-            [sys.executable, "-m", "tipover", "run", str(scenario), "--target", json.loads(line)["url"]]
-            + ["--out", str(out), "--json"],
+            [sys.executable, "-m", *command, "--json"],
             capture_output=True,
             text=True,
             timeout=duration_s + 120,

@@ -20,14 +20,22 @@ from loadgen.session import Session, Share  # noqa: E402
 
 
 def main() -> None:
-    """``generate.py EXPERIMENT.json URL OUT [METHOD]``"""
+    """``generate.py EXPERIMENT.json URL OUT [METHOD [STALL_S]]``
+
+    With STALL_S every job first holds up the event loop for so long, as a busy machine does.
+    """
     experiment = from_json(json.loads(Path(sys.argv[1]).read_text())).live()
     request = Request(sys.argv[4] if len(sys.argv) > 4 else "GET")
     destination = Destination(sys.argv[2])
     raise_descriptor_limit()
     check_plan_fits(experiment, destination.ip)
 
+    stall_s = float(sys.argv[5]) if len(sys.argv) > 5 else 0.0
+
     def make_request(_job: Job) -> Request:
+        until_s = time.monotonic() + stall_s
+        while time.monotonic() < until_s:
+            pass
         return request
 
     session = Session(

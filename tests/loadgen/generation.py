@@ -43,20 +43,15 @@ class Generated:
     health: dict[str, Any]
 
 
-def generate(experiment: Experiment, port: int, out: Path, method: str = "GET") -> Generated:
-    """Run the generator against a port of 127.0.0.1; raises if it fails."""
+def generate(
+    experiment: Experiment, port: int, out: Path, method: str = "GET", stall_s: float = 0.0
+) -> Generated:
+    """Run the generator against a port of 127.0.0.1; raises if it fails. See ``generate.main``."""
     out.mkdir(exist_ok=True)
     path = out / "experiment.json"
     path.write_text(json.dumps(to_json(experiment)))
-    command = [
-        sys.executable,
-        "-m",
-        "tests.loadgen.generate",
-        str(path),
-        f"http://127.0.0.1:{port}",
-        str(out),
-    ]
-    subprocess.run([*command, method], check=True, timeout=120)
+    arguments = [str(path), f"http://127.0.0.1:{port}", str(out), method, str(stall_s)]
+    subprocess.run([sys.executable, "-m", "tests.loadgen.generate", *arguments], check=True, timeout=120)
     return read_generated(out)
 
 

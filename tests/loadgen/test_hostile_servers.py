@@ -56,6 +56,14 @@ def test_the_deadline_holds_when_the_server(kind: str, tmp_path: Path) -> None:
     _every_job_made_all_attempts(result)
 
 
+def test_a_held_up_event_loop_cuts_no_attempt_short(tmp_path: Path) -> None:
+    """The deadline counts from the attempt's own send even when the loop had not looked at its clock."""
+    with serving(servers.silent) as log:
+        result = generate(small_experiment(rate_per_s=5), log.port, tmp_path, stall_s=0.1)
+    # The stall lies between the record of the send and the deadline, so it comes on top of it.
+    assert (result.trace.done_s - result.trace.sent_s).min() >= TIMEOUT_S + 0.1 - 0.001
+
+
 @pytest.mark.parametrize("kind", FAILING)
 def test_a_broken_answer_is_an_error_when_the_server(kind: str, tmp_path: Path) -> None:
     """A broken answer is known at once, is retried, and is never a success."""

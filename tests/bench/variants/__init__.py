@@ -1,1 +1,1 @@
-"""The generators that are compared: each module is run as a process of its own and prints one line of JSON."""
+"""The generators that are compared: each module runs as a process of its own and prints a line of JSON."""

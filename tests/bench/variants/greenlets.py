@@ -15,7 +15,7 @@ from tests.bench.window import lag_quantiles, measure
 
 Attempt = Callable[[], str]
 _SPAWNS_BEFORE_A_TURN = 50
-"""A pacer that is late must let the loop read answers, or it would never recover: as ``loadgen.storm`` does."""
+"""A pacer that is late must let the loop read answers, as ``loadgen.storm`` does, or it never recovers."""
 
 
 class Driver:
