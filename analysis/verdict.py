@@ -1,10 +1,10 @@
 """The outcome of a run, with the sentences that bear it out.
 
-``healthy``: no episode of failure, and at least 90% answered in time at the end. ``recovered``: the last episode ended, and stayed ended, within the
-watch. ``trapped``: still failing at the end of the watch, and the backlog is not draining: measured
-ingress is at least capacity, or the backlog does not fall by more than its error. A foreign service
-shows no backlog: there, failing for the whole of a watch of at least 10 timeouts. ``undecided``:
-anything else, above all a failure that drains but has not ended yet.
+``healthy``: no episode of failure, and at least 90% answered in time at the end. ``recovered``: the last
+episode ended, and stayed ended, within the watch. ``trapped``: still failing at the end of the watch, and
+the backlog is not draining: measured ingress is at least capacity, or the backlog does not fall by more
+than its error. A foreign service shows no backlog: there, failing for the whole of a watch of at least 10
+timeouts. ``undecided``: anything else, above all a failure that drains but has not ended yet.
 """
 
 from __future__ import annotations

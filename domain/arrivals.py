@@ -61,7 +61,8 @@ class ArrivalPlan:
         rising = [s for s in self.segments if s.rate_per_s > 0 and s.end_s > s.start_s]
         starts = np.array([s.start_s for s in rising])
         rates = np.array([s.rate_per_s for s in rising])
-        ends_jobs: Floats = np.cumsum([s.rate_per_s * (s.end_s - s.start_s) for s in rising], dtype=np.float64)
+        jobs = [s.rate_per_s * (s.end_s - s.start_s) for s in rising]
+        ends_jobs: Floats = np.cumsum(jobs, dtype=np.float64)
         starts_jobs = np.concatenate([[0.0], ends_jobs[:-1]])
         total = float(ends_jobs[-1]) if rising else 0.0
         marks: Floats

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.errors import ExitCode
+from domain.errors import ExitCode, TipoverError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,16 +15,25 @@ if TYPE_CHECKING:
 
 
 def publish(directory: Path, screen: Console) -> RunResult:
-    """Analyse a run directory and write summary, series, plots, report and junit into it."""
+    """Analyse a run directory and write summary, series, plots, report and junit into it.
+
+    Raises ``TipoverError`` if they cannot be written; the recorded run is not touched.
+    """
     from analysis.junit import write_junit
     from analysis.report import write_report
     from analysis.summary import analyse, write_summary
 
     with screen.status("working out the report …"):
         result = analyse(directory)
-        write_summary(result)
-        write_report(result)
-        write_junit(result)
+        try:
+            write_summary(result)
+            write_report(result)
+            write_junit(result)
+        except OSError as error:
+            raise TipoverError(
+                f"the report could not be written: {error}; what was recorded is kept: make room, then "
+                f"`tipover report {directory}`"
+            ) from error
     return result
 
 

@@ -90,7 +90,7 @@ def test_killed_run_is_invalid_and_undecided(tmp_path: Path) -> None:
         worker={"finished": False},
     )
     result = analyse(tmp_path)
-    assert (result.outcome, result.valid, result.confirmed) == ("undecided", False, False)
+    assert (result.outcome, result.valid, result.confirmed) == ("undecided", False, None)
     assert any("did not finish" in reason for reason in result.invalid_reasons)
 
 

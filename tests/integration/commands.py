@@ -48,10 +48,12 @@ def scenario_file(directory: Path, text: str = FAST, **replacements: str) -> Pat
     return path
 
 
-def tipover(*arguments: str | Path, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
-    """Run ``tipover`` to its end."""
+def tipover(*arguments: str | Path, file_limit: int | None = None) -> subprocess.CompletedProcess[str]:
+    """Run ``tipover`` to its end; with ``file_limit`` no file can grow beyond so many bytes."""
     command = [sys.executable, "-m", "tipover", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+    if file_limit is not None:
+        command = ["prlimit", f"--fsize={file_limit}", *command]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def valid_run(scenario: Path, out: Path, *options: str) -> tuple[int, dict[str, Any]]:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from prometheus_client.parser import text_string_to_metric_families as parse
 from scipy import stats
 
 from domain.arrivals import ArrivalPlan, Segment
@@ -108,6 +109,25 @@ def test_two_workers_share_the_plan_and_their_merged_stream_is_poisson(tmp_path:
     assert low < dispersion < high
     health = [json.loads(p.read_text()) for p in sorted((tmp_path / "out" / "generator").glob("*.json"))]
     assert sum(h["planned"] for h in health) == sum(h["sent"] for h in health) == len(first)
+
+
+def test_the_meter_is_mounted_in_the_generator(tmp_path: Path) -> None:
+    """A scrape during the storm counts first attempts and retries, outcomes and durations."""
+    port = _free_port()
+    text = STEADY.replace("timeout_s = 2.0", "timeout_s = 0.3").replace("duration_s = 6", "duration_s = 60")
+    scenario = ("--scenario", scenario_file(tmp_path, text), "--metrics-port", str(port))
+    with serving(servers.silent) as log:
+        address = ("--headless", "--host", f"http://127.0.0.1:{log.port}")
+        with started("-m", "locust", "-f", LOCUSTFILE, *address, *scenario):
+            wait_until(lambda: len(log.requests) > 800, "the storm is under way")
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                page = answer.read().decode()
+    values = {s.name + str(s.labels): s.value for f in parse(page) for s in f.samples}
+    first = values["tipover_attempts_total{'attempt': 'first'}"]
+    assert first > 0
+    assert 0 < values["tipover_attempts_total{'attempt': 'retry'}"] <= first
+    assert values["tipover_outcomes_total{'outcome': 'timeout'}"] > 0
+    assert values["tipover_inflight{}"] > 0
 
 
 def _ask(url: str, data: bytes | None = None) -> Any:

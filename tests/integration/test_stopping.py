@@ -130,6 +130,20 @@ def test_a_lost_master_stops_its_workers(tmp_path: Path) -> None:
         assert run.wait(60) == 3
 
 
+def test_a_disk_without_room_is_said_to_be_one(tmp_path: Path) -> None:
+    """No room for the trace or the report: exit 3, no traceback, and what was written stays."""
+    out = tmp_path / "run"
+    done = tipover("run", scenario_file(tmp_path), "--out", out, file_limit=12_000)
+    assert done.returncode == 3
+    assert "the trace could not be written" in done.stderr
+    assert "the report could not be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert none_left(processes_of(out))
+    again = tipover("report", out, "--json")
+    assert again.returncode == 3
+    assert json.loads(again.stdout)["totals"]["attempts"] > 0
+
+
 def test_a_full_disk_stops_the_load_and_keeps_what_was_recorded(tmp_path: Path) -> None:
     """When a part cannot be written any more the run stops, says so, and exits 3."""
     with serving(answering_get_healthz) as log, _storm(tmp_path, log) as (out, run):

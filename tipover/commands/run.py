@@ -40,6 +40,9 @@ def run_scenario(
     locustfile: Annotated[
         Path | None, typer.Option("--locustfile", help="A locustfile with a StormUser of your own.")
     ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option("--metrics-port", help="Serve the generator's Prometheus metrics here.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Run a scenario on real sockets and judge what happens."""
@@ -54,15 +57,17 @@ def run_scenario(
 
     experiment = load_scenario(scenario, speedup=speedup, seed=seed, need_service=target is None)
     directory = out or default_directory(experiment)
-    options = RunOptions(processes, target, mode, tuple(allow_host or ()), locustfile)
+    options = RunOptions(processes, target, mode, tuple(allow_host or ()), locustfile, metrics_port)
     screen = error_console()
     minutes = experiment.live().duration_s / 60
     screen.print(f"{experiment.title} ({experiment.name}, {minutes:.1f} min) → {directory}")
     with LiveView(experiment, screen) as view:
-        state = run_experiment(experiment, directory, options, replace=replace, watch=view)
+        record = run_experiment(experiment, directory, options, replace=replace, watch=view)
+    for fault in record.facts["harness_faults"]:
+        screen.print(f"tipover: {fault}", style="red")
     result = publish(directory, screen)
     show(result, as_json=as_json, out=console())
-    return ExitCode.INTERRUPTED if state == "interrupted" else exit_code(result)
+    return ExitCode.INTERRUPTED if record.facts["state"] == "interrupted" else exit_code(result)
 
 
 def _check(processes: int, mode: str, locustfile: Path | None) -> None:

@@ -32,13 +32,18 @@ _OVERTIME_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How to run: worker processes, the target's URL (None: start our own), its mode, allowed hosts."""
+    """How to run.
+
+    ``target_url`` None starts our own service in ``mode``; ``metrics_port`` is where the generator's
+    metrics are served, with further workers on the ports after it.
+    """
 
     processes: int = 1
     target_url: str | None = None
     mode: str = "sleep"
     allowed_hosts: tuple[str, ...] = ()
     locustfile: Path | None = None
+    metrics_port: int | None = None
 
 
 class Conductor:
@@ -59,8 +64,8 @@ class Conductor:
         self._interrupted: str | None = None
         self._refusal: str | None = None
 
-    def run(self) -> str:
-        """Run to the end and return the state that ``run.json`` now has.
+    def run(self) -> None:
+        """Run to the end; ``run.json`` then says how it went.
 
         Raises ``ConfigurationError`` if nothing was started because something was wrong.
         """
@@ -80,7 +85,6 @@ class Conductor:
             record.finish(state)
         if self._refusal:
             raise ConfigurationError(self._refusal)
-        return state
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -138,6 +142,8 @@ class Conductor:
         command += ["--users", str(options.processes), "--spawn-rate", "100", "--host", url]
         command += ["--experiment", str(self._record.experiment_path), "--out", str(self._record.directory)]
         command += ["--progress-fd", str(progress_fd)]
+        if options.metrics_port is not None:
+            command += ["--metrics-port", str(options.metrics_port)]
         if options.allowed_hosts:
             command += ["--allow-host", ",".join(options.allowed_hosts)]
         if options.processes > 1:
@@ -196,7 +202,9 @@ class Conductor:
         if feed.start_monotonic_s is None and code == ExitCode.CONFIGURATION and refusal:
             self._refusal = refusal
         elif not self._record.facts["harness_faults"]:
-            self._record.fault(f"the generator ended with exit code {code}; see {generator.log.name}")
+            said = words.rpartition("ERROR/tipover.loadgen: this run is invalid: ")[2].partition("\n")[0]
+            reason = said if said != words else f"exit code {code}; see {generator.log.name}"
+            self._record.fault(f"the generator ended early: {reason}")
 
 
 class _Scraper:
@@ -255,11 +263,12 @@ def run_experiment(
     *,
     replace: bool = False,
     watch: Callable[[ProgressFeed], None] = lambda _feed: None,
-) -> str:
-    """Run an experiment into a directory; returns the state its ``run.json`` ends with.
+) -> RunRecord:
+    """Run an experiment into a directory; returns its record, which says how the run ended.
 
     Raises ``ConfigurationError`` before anything is started, contacted or written if it cannot be run.
     """
     _check_beforehand(experiment, options)
     record = RunRecord(directory, experiment, workers=options.processes, replace=replace)
-    return Conductor(experiment, record, options, watch).run()
+    Conductor(experiment, record, options, watch).run()
+    return record
