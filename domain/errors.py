@@ -49,9 +49,3 @@ class ConfigurationError(TipoverError):
 
 class InvalidRunError(TipoverError):
     """The generator or the machine, not the service, was the limit."""
-
-
-class SafetyStopError(TipoverError):
-    """The run was stopped, or not allowed to start, because it could do harm."""
-
-    exit_code = ExitCode.SAFETY_STOP

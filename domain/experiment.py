@@ -12,6 +12,8 @@ from domain.retry import RetryPolicy
 ExpectedOutcome = Literal["healthy", "recovers", "trapped"]
 ServiceTime = Literal["exponential"]
 Discipline = Literal["fifo"]
+MAX_PODS = 10_000
+"""More servers than one process can keep on its clock."""
 
 
 @dataclass(frozen=True, slots=True)

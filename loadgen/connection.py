@@ -10,7 +10,6 @@ from __future__ import annotations
 import _socket
 import errno
 import socket
-from collections.abc import Callable
 from enum import Enum
 
 from gevent import get_hub, getcurrent
@@ -38,15 +37,7 @@ class NoSocketError(Exception):
 
 
 class BrokenConnectionError(Exception):
-    """The connection was refused, reset or closed, or what came back is not HTTP.
-
-    ``unused`` says that nothing at all came back on a connection that had been used before: the
-    server closed it while it was idle.
-    """
-
-    def __init__(self, reason: str, unused: bool = False) -> None:
-        super().__init__(reason)
-        self.unused = unused
+    """The connection was refused, reset or closed, or what came back is not HTTP."""
 
 
 class Deadline:
@@ -68,12 +59,10 @@ class Deadline:
 class Connection:
     """A raw non-blocking TCP connection. Every blocking method must run under a ``Deadline``."""
 
-    __slots__ = ("_address", "_hub", "_readable", "_reader", "_socket", "used")
+    __slots__ = ("_hub", "_readable", "_reader", "_socket")
 
     def __init__(self, family: int, address: tuple[object, ...]) -> None:
         self._hub = get_hub()
-        self._address = address
-        self.used = False
         try:
             self._socket = _socket.socket(family, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
         except OSError as error:
@@ -103,11 +92,11 @@ class Connection:
             except BlockingIOError:
                 continue
             except OSError as error:
-                raise BrokenConnectionError(f"receive: {error}", self._idle_close) from error
+                raise BrokenConnectionError(f"receive: {error}") from error
             if not data:
                 if reader.started and reader.end_of_stream():
                     return reader.status
-                raise BrokenConnectionError("closed before the answer was whole", self._idle_close)
+                raise BrokenConnectionError("closed before the answer was whole")
             try:
                 if reader.feed(data):
                     return reader.status
@@ -138,10 +127,7 @@ class Connection:
         """
         self._readable.close()
         self._socket.close()
-
-    @property
-    def _idle_close(self) -> bool:
-        return self.used and not self._reader.started
+        self._reader.close()
 
     def _send(self, payload: bytes) -> None:
         view: bytes | memoryview = payload
@@ -152,7 +138,7 @@ class Connection:
                 self._wait_writable()
                 continue
             except OSError as error:
-                raise BrokenConnectionError(f"send: {error}", self._idle_close) from error
+                raise BrokenConnectionError(f"send: {error}") from error
             if sent == len(view):
                 return
             view = memoryview(view)[sent:]
@@ -177,48 +163,31 @@ class Connection:
 class ConnectionPool:
     """Idle keep-alive connections to one address, last used first."""
 
-    __slots__ = ("_address", "_clock", "_family", "_idle", "_idle_limit", "_probe_after_s")
+    __slots__ = ("_address", "_family", "_idle", "_idle_limit")
 
-    def __init__(
-        self,
-        family: int,
-        address: tuple[object, ...],
-        clock: Callable[[], float],
-        idle_limit: int = 2000,
-        probe_after_s: float = 1.0,
-    ) -> None:
+    def __init__(self, family: int, address: tuple[object, ...], idle_limit: int = 2000) -> None:
         self._family = family
         self._address = address
-        self._clock = clock
-        self._idle: list[tuple[float, Connection]] = []
+        self._idle: list[Connection] = []
         self._idle_limit = idle_limit
-        self._probe_after_s = probe_after_s
 
-    def exchange(self, payload: bytes, timeout_s: float, head_only: bool, idempotent: bool) -> int:
+    def exchange(self, payload: bytes, timeout_s: float, head_only: bool) -> int:
         """One attempt: the status of the answer, within ``timeout_s`` seconds whatever the server does.
 
         The connection is kept if the answer was whole and the server allows it, and thrown away
-        otherwise. A server may close an idle connection just as it is used again; an idempotent request
-        then goes out once more on a new one, within the same deadline (RFC 9112 §9.3.1).
+        otherwise. Nothing is ever sent twice: HTTP clients may resend on a new connection when a kept
+        one turns out to be closed, but such a resend would be load that no count shows. A kept
+        connection is looked at before it is used, and what closes in the instant after that fails.
         """
         deadline = Deadline(timeout_s)
         connection: Connection | None = None
         try:
-            while True:
-                connection = self._take()
-                try:
-                    status = connection.exchange(payload, head_only)
-                except BrokenConnectionError as error:
-                    if error.unused and idempotent:
-                        connection.close()
-                        connection = None
-                        continue
-                    raise
-                if connection.reusable and len(self._idle) < self._idle_limit:
-                    connection.used = True
-                    self._idle.append((self._clock(), connection))
-                    connection = None
-                return status
+            connection = self._take()
+            status = connection.exchange(payload, head_only)
+            if connection.reusable and len(self._idle) < self._idle_limit:
+                self._idle.append(connection)
+                connection = None
+            return status
         finally:
             deadline.stop()
             if connection is not None:
@@ -227,12 +196,12 @@ class ConnectionPool:
     def close(self) -> None:
         """Close every idle connection."""
         while self._idle:
-            self._idle.pop()[1].close()
+            self._idle.pop().close()
 
     def _take(self) -> Connection:
         while self._idle:
-            since, connection = self._idle.pop()
-            if self._clock() - since < self._probe_after_s or connection.alive:
+            connection = self._idle.pop()
+            if connection.alive:
                 return connection
             connection.close()
         return Connection(self._family, self._address)

@@ -1,7 +1,8 @@
-"""What this machine allows a generator: descriptors and local ports."""
+"""What this machine is and allows a generator: its identity, descriptors, local ports."""
 
 from __future__ import annotations
 
+import platform
 import resource
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,6 +15,14 @@ _NET = Path("/proc/sys/net/ipv4")
 _TIME_WAIT_S = 60.0
 _LOOPBACK_REUSE_S = 1.0
 """With net.ipv4.tcp_tw_reuse = 2 (Linux's default) loopback ports are taken again after one second."""
+
+
+def machine_id() -> str:
+    """Tells machines apart, or rather boots: processes with the same one share CLOCK_MONOTONIC."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return platform.node()
 
 
 def raise_descriptor_limit() -> int:

@@ -60,10 +60,12 @@ class Recorder:
         """A retry was wanted and not sent."""
         self._rows.append((job_id, attempt, now_s, now_s, now_s, _CODE[Outcome.REFUSED], 0))
 
-    def abort_open(self, now_s: float) -> None:
-        """The run is over: what is still open ends as aborted."""
+    def abort_open(self, now_s: float) -> list[OpenAttempt]:
+        """The run is over: what is still open ends as aborted, and is returned."""
+        aborted = list(self.open.values())
         for key in list(self.open):
             self.ended(key, now_s, Outcome.ABORTED, 0)
+        return aborted
 
     @property
     def pending(self) -> int:

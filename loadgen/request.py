@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from domain.attempts import ATTEMPT_HEADER, REQUEST_ID_HEADER
 
-IDEMPOTENT_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"})
 _FORBIDDEN = ("\r", "\n", "\0")
 
 
@@ -32,6 +31,7 @@ class Request:
     def __post_init__(self) -> None:
         if not self.method.isalpha():
             raise ValueError(f"request.method: must be a token of letters (got {self.method!r})")
+        object.__setattr__(self, "method", self.method.upper())
         if not self.path.startswith("/") or " " in self.path:
             raise ValueError(f"request.path: must start with / and have no space (got {self.path!r})")
         for text in (self.path, *self.headers, *self.headers.values()):
@@ -40,9 +40,9 @@ class Request:
 
     def head(self, host: str) -> bytes:
         """The bytes up to where the headers of one attempt are added."""
-        lines = [f"{self.method.upper()} {self.path} HTTP/1.1", f"Host: {host}"]
+        lines = [f"{self.method} {self.path} HTTP/1.1", f"Host: {host}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
-        if self.body or self.method.upper() in {"POST", "PUT", "PATCH"}:
+        if self.body or self.method in {"POST", "PUT", "PATCH"}:
             lines.append(f"Content-Length: {len(self.body)}")
         return ("\r\n".join(lines) + f"\r\n{REQUEST_ID_HEADER}: ").encode("latin-1")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from httptools import HttpParserError, HttpResponseParser
 
 
@@ -23,7 +25,7 @@ class ResponseReader:
     )
 
     def __init__(self) -> None:
-        self._parser = HttpResponseParser(self)
+        self._parser: Any = None
         self.expect(head_only=False)
 
     def expect(self, head_only: bool) -> None:
@@ -39,6 +41,9 @@ class ResponseReader:
     def feed(self, data: bytes) -> bool:
         """Take more bytes; True once the answer is whole. Raises ``HttpParserError`` on nonsense."""
         self.started = True
+        if self._parser is None:
+            # Made at the first byte, which an attempt that times out in a storm never sees.
+            self._parser = HttpResponseParser(self)
         self._parser.feed_data(data)
         return self.complete
 
@@ -50,6 +55,10 @@ class ResponseReader:
     def reusable(self) -> bool:
         """Whether the connection may carry another request."""
         return self._keep_alive and not self.excess
+
+    def close(self) -> None:
+        """Part from the parser: the two refer to each other, which only the garbage collector could end."""
+        self._parser = None
 
     # Callbacks of httptools.
 

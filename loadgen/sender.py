@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable
 
 from domain.attempts import Outcome
 from loadgen.connection import BrokenConnectionError, ConnectionPool, DeadlineError, NoSocketError
 from loadgen.destination import Destination
 from loadgen.health import Health
-from loadgen.request import IDEMPOTENT_METHODS, Job, Request, RequestEncoder
+from loadgen.request import Job, Request, RequestEncoder
 
 
 class HttpSender:
@@ -23,7 +22,7 @@ class HttpSender:
         is_success: Callable[[int], bool],
         health: Health,
     ) -> None:
-        self._pool = ConnectionPool(destination.family, destination.address, time.monotonic)
+        self._pool = ConnectionPool(destination.family, destination.address)
         self._encoder = RequestEncoder(destination.host_header, secrets.token_hex(4))
         self._make_request = make_request
         self._is_success = is_success
@@ -34,9 +33,7 @@ class HttpSender:
         request = self._make_request(job)
         payload = self._encoder.encode(request, job.job_id, attempt)
         try:
-            status = self._pool.exchange(
-                payload, timeout_s, request.method == "HEAD", request.method in IDEMPOTENT_METHODS
-            )
+            status = self._pool.exchange(payload, timeout_s, request.method == "HEAD")
         except DeadlineError:
             return Outcome.TIMEOUT, 0
         except NoSocketError:

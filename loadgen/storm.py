@@ -7,9 +7,10 @@ arrival times come from ``domain``; this module sleeps, sends and counts.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gevent import get_hub
@@ -25,10 +26,15 @@ from domain.streams import stream
 from loadgen.health import Health
 from loadgen.recorder import Recorder
 from loadgen.request import Job
+from loadgen.schedule import Schedule
 
 _MAX_STARTS_PER_WAKE = 50
 """After this many starts in one go the loop gets a turn, so that answers are read while a backlog of
 late starts is worked off."""
+_INSTANT_S = 0.001
+_ENDLESS_PACE_S = 0.01
+"""A client without an attempt limit sends at most one attempt in this time per job: against a service that
+refuses at once its load would have no bound but the CPU."""
 
 
 class Sender(Protocol):
@@ -46,7 +52,6 @@ class Counts:
     retries: int = 0
     answered: int = 0
     failed: int = 0
-    outcomes: dict[str, int] = field(default_factory=dict)
 
 
 class Storm:
@@ -78,16 +83,16 @@ class Storm:
         self._on_attempt_end = on_attempt_end
         self._policy = experiment.client.policy
         self._timeout_s = experiment.client.timeout_s
+        self._pace_s = _ENDLESS_PACE_S if math.isinf(experiment.client.max_attempts) else 0.0
         self._jitter = _uniforms(experiment.run.seed, health.worker)
-        self._arrivals = _arrivals(experiment, health.worker, health.workers)
-        self._next_s = next(self._arrivals, None)
+        self._schedule = Schedule(experiment, health.worker, health.workers)
         self._hub = get_hub()
         self._timer: Any = None
         self._jobs: set[greenlet] = set()
         self._index = 0
         self._attempt_key = 0
         self.counts = Counts()
-        self.stopping = False
+        self.sending = True
         self.fault: BaseException | None = None
         self.over = Event()
 
@@ -108,16 +113,20 @@ class Storm:
 
     def stop(self, reason: str) -> None:
         """Send nothing more from now on; open attempts end as aborted and their connections close."""
-        if self.stopping or self.over.is_set():
-            return
-        self.stopping = True
-        self.health.stopped_by = reason
-        self._finish()
+        if not self.over.is_set():
+            self.health.stopped_by = reason
+            self._finish()
+
+    def note_planned(self) -> None:
+        """Bring the count of jobs that are due up to date, whether or not they were sent."""
+        if not self.over.is_set():
+            self.health.planned = self._schedule.due_by(self.now_s)
 
     # The dispatcher runs as a callback of the event loop, never in a greenlet of its own.
 
     def _arm(self) -> None:
-        due_s = self.experiment.duration_s if self._next_s is None else self._next_s
+        next_s = self._schedule.next_s
+        due_s = self.experiment.duration_s if next_s is None else next_s
         self._timer = self._hub.loop.timer(max(due_s - self.now_s, 0.0))
         self._timer.start(self._wake, update=True)
 
@@ -131,15 +140,15 @@ class Storm:
 
     def _start_due(self) -> None:
         started = 0
-        while self._next_s is not None and started < _MAX_STARTS_PER_WAKE:
-            if self._next_s > self.now_s or self.stopping:
+        while started < _MAX_STARTS_PER_WAKE and self.sending:
+            next_s = self._schedule.next_s
+            if next_s is None or next_s > self.now_s:
                 break
-            planned_s, self._next_s = self._next_s, next(self._arrivals, None)
-            self._start_job(planned_s)
+            self._start_job(self._schedule.take())
             started += 1
-        if self.stopping:
+        if not self.sending:
             return
-        if self._next_s is None and self.now_s >= self.experiment.duration_s:
+        if self._schedule.next_s is None and self.now_s >= self.experiment.duration_s:
             self._drain()
         else:
             self._arm()
@@ -147,29 +156,32 @@ class Storm:
     def _start_job(self, planned_s: float) -> None:
         job = Job(self._index * self.health.workers + self.health.worker, planned_s, self.health.worker)
         self._index += 1
-        self.health.planned += 1
         runner = greenlet(self._run_job, self._hub)
         self._jobs.add(runner)
         runner.switch(job, runner)
 
     def _drain(self) -> None:
         """All phases are over: nothing new is sent, what is open may take until its deadline."""
-        self.stopping = True
+        self.sending = False
         self._timer = self._hub.loop.timer(self._timeout_s)
         self._timer.start(self._finish, update=True)
         self._finish_if_idle()
 
     def _finish_if_idle(self) -> None:
-        if self.stopping and not self._recorder.open:
+        if not self.sending and not self._recorder.open:
             self._finish()
 
     def _finish(self) -> None:
         if self.over.is_set():
             return
+        self.note_planned()
+        self.sending = False
         if self._timer is not None:
             self._timer.close()
         self.over.set()
-        self._recorder.abort_open(self.now_s)
+        now_s = self.now_s
+        for _, attempt, _, sent_s in self._recorder.abort_open(now_s):
+            self._observer.ended(attempt, Outcome.ABORTED.value, now_s - sent_s)
         for runner in list(self._jobs):
             self._hub.loop.run_callback(_end, runner)
 
@@ -184,59 +196,65 @@ class Storm:
             self.stop(f"{type(error).__name__}: {error}")
         finally:
             self._jobs.discard(runner)
-            if self.stopping:
-                self._finish_if_idle()
+            self._finish_if_idle()
 
     def _attempts(self, job: Job) -> None:
         attempt, due_s = 1, job.planned_s
         while True:
-            outcome = self._one_attempt(job, attempt, due_s)
-            if outcome is None:
+            ended = self._one_attempt(job, attempt, due_s)
+            if ended is None:
                 return
-            now_s = self.now_s
-            decision = self._policy.decide(attempt, outcome, now_s, next(self._jitter), self._budget)
+            outcome, took_s, done_s = ended
+            decision = self._policy.decide(attempt, outcome, done_s, next(self._jitter), self._budget)
             if not isinstance(decision, RetryAfter):
                 if decision is BUDGET:
-                    self._recorder.refused(job.job_id, attempt + 1, now_s)
+                    self._recorder.refused(job.job_id, attempt + 1, done_s)
                     self._observer.refused("budget")
                 return
-            if decision.delay_s > 0:
-                self._sleep(decision.delay_s)
-            if self.stopping:
+            pause_s = max(decision.delay_s, self._pace_s - took_s)
+            # An attempt that failed without waiting (a refused connection) has not let anything else
+            # run; a client that retries at once must, or it would shut out the stop as well.
+            if pause_s > 0 or took_s < _INSTANT_S:
+                self._sleep(max(pause_s, 0.0))
+            if not self.sending:
                 return
-            attempt, due_s = attempt + 1, now_s + decision.delay_s
+            attempt, due_s = attempt + 1, done_s + max(pause_s, 0.0)
 
-    def _one_attempt(self, job: Job, attempt: int, due_s: float) -> Outcome | None:
-        """Send one attempt and record it; None if the run ended meanwhile."""
+    def _one_attempt(self, job: Job, attempt: int, due_s: float) -> tuple[Outcome, float, float] | None:
+        """Send one attempt and record it: outcome, duration, end. None if the run ended meanwhile."""
         recorder, observer = self._recorder, self._observer
         self._attempt_key = key = self._attempt_key + 1
         sent_s = self.now_s
-        if attempt == 1:
-            self.counts.first += 1
-            self.health.sent += 1
-            self.health.lag.add(sent_s - due_s)
-        else:
-            self.counts.retries += 1
-        self.health.attempts += 1
+        self._count_start(attempt, sent_s - due_s)
         recorder.started(key, job.job_id, attempt, due_s, sent_s)
         observer.started(attempt)
         self._budget.started(sent_s, attempt)
         outcome, status = self._send(job, attempt, self._timeout_s)
         done_s = self.now_s
+        took_s = done_s - sent_s
         if key not in recorder.open:
             return None
-        if outcome is Outcome.OK and done_s - sent_s > self._timeout_s:
+        if outcome is Outcome.OK and took_s > self._timeout_s:
             outcome = Outcome.LATE
         recorder.ended(key, done_s, outcome, status)
         if outcome is Outcome.OK:
             self.counts.answered += 1
         else:
             self.counts.failed += 1
-        observer.ended(attempt, outcome.value, done_s - sent_s)
+        observer.ended(attempt, outcome.value, took_s)
         self._budget.ended(done_s, attempt, outcome is Outcome.OK)
         if self._on_attempt_end is not None:
-            self._on_attempt_end(job, attempt, outcome, status, done_s - sent_s)
-        return outcome
+            self._on_attempt_end(job, attempt, outcome, status, took_s)
+        return outcome, took_s, done_s
+
+    def _count_start(self, attempt: int, lag_s: float) -> None:
+        self.health.attempts += 1
+        if attempt > 1:
+            self.counts.retries += 1
+            return
+        self.counts.first += 1
+        self.health.sent += 1
+        self.health.lag.add(lag_s)
 
     def _sleep(self, seconds: float) -> None:
         timer = self._hub.loop.timer(seconds)
@@ -250,12 +268,6 @@ class Storm:
 def _end(runner: greenlet) -> None:
     if not runner.dead:
         runner.throw(GreenletExit)
-
-
-def _arrivals(experiment: Experiment, worker: int, workers: int) -> Iterator[float]:
-    plan = experiment.arrival_plan
-    for chunk in plan.offsets(stream(experiment.run.seed, "arrivals", worker), worker, workers):
-        yield from chunk.tolist()
 
 
 def _uniforms(seed: int, worker: int) -> Iterator[float]:

@@ -24,6 +24,13 @@ class Pods(Protocol):
     def order(self, order: Order) -> None:
         """Change capacity at the time the order names."""
 
+    @property
+    def pending_orders(self) -> int:
+        """How many orders have not taken effect yet."""
+
+    def cancel_orders(self) -> None:
+        """Forget every order that has not taken effect."""
+
     def state(self) -> QueueState:
         """The queue now."""
 
@@ -56,6 +63,17 @@ class SleepPods:
         """Change capacity at the time the order names."""
         self._queue.set_capacity(order.at_s, order.change)
         self._tick()
+
+    @property
+    def pending_orders(self) -> int:
+        """How many orders have not taken effect yet."""
+        return self._queue.pending_changes
+
+    def cancel_orders(self) -> None:
+        """Forget every order that has not taken effect."""
+        self._tick()
+        self._queue.cancel_changes()
+        self._arm()
 
     def state(self) -> QueueState:
         """The queue now."""

@@ -122,6 +122,16 @@ class FifoQueue(Generic[T]):
         done, self._done = self._done, []
         return done
 
+    @property
+    def pending_changes(self) -> int:
+        """How many changes of capacity are still to come."""
+        return len(self._changes)
+
+    def cancel_changes(self) -> None:
+        """Forget every change of capacity that has not taken effect."""
+        self._changes.clear()
+        self._plan()
+
     def set_capacity(self, at_s: float, change: CapacityChange) -> None:
         """Change capacity at ``at_s``, in the future or a little in the past, exactly on the queue's clock.
 

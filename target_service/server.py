@@ -65,6 +65,7 @@ class Target:
         app.router.add_get("/state", self._state)
         app.router.add_get("/metrics", self._metrics_page)
         app.router.add_put("/control", self._control)
+        app.router.add_delete("/control", self._cancel_orders)
         return app
 
     def state(self) -> dict[str, Any]:
@@ -74,6 +75,7 @@ class Target:
         return {
             **queue._asdict(),
             "capacity_per_s": queue.pods * queue.rate_per_pod * queue.capacity_factor,
+            "pending_orders": self._pods.pending_orders,
             "abandoned": done.abandoned,
             "abandoned_s": done.abandoned_s,
             "clock_lag_p50_s": done.lag.quantile(0.5),
@@ -133,6 +135,10 @@ class Target:
             return _refusal(order)
         self._pods.order(order)
         return web.json_response({"at_monotonic_s": order.at_s, "now_monotonic_s": self._loop.time()})
+
+    async def _cancel_orders(self, _request: web.Request) -> web.Response:
+        self._pods.cancel_orders()
+        return web.json_response({"pending_orders": self._pods.pending_orders})
 
 
 def _refusal(faults: list[Fault]) -> web.Response:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from domain.errors import ConfigurationError, Fault
+from domain.experiment import MAX_PODS
 
 Mode = Literal["sleep", "spin"]
 
-MAX_PODS = 10_000
 MAX_LATE_S = 10.0
 """How far in the past a change may lie: work that has been answered since then cannot be taken back."""
 

@@ -71,6 +71,17 @@ class SpinPods:
         timer = self._loop.call_at(order.at_s, apply)
         self._timers.add(timer)
 
+    @property
+    def pending_orders(self) -> int:
+        """How many orders have not taken effect yet."""
+        return len(self._timers)
+
+    def cancel_orders(self) -> None:
+        """Forget every order that has not taken effect."""
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+
     def state(self) -> QueueState:
         """The queue now."""
         with self._work:
@@ -97,8 +108,7 @@ class SpinPods:
 
     def close(self) -> list[Ticket]:
         """Stop; what has not been completed is returned and will never be. Threads end within a block."""
-        for timer in self._timers:
-            timer.cancel()
+        self.cancel_orders()
         with self._work:
             self._closed = True
             left = [*self._running, *(ticket for _, ticket in self._waiting)]

@@ -121,11 +121,17 @@ def until_closed(talk: Conversation) -> None:
     talk.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nwhatever comes until the end")
 
 
-def one_answer_each(talk: Conversation) -> None:
-    """Answers once, promises to keep the connection, and closes it a little later."""
+def closing_after_one(talk: Conversation) -> None:
+    """Answers once, promises to keep the connection, and closes it."""
     talk.read_request()
     talk.send(OK)
-    talk.over.wait(0.05)
+
+
+def dropping_the_second(talk: Conversation) -> None:
+    """Answers the first request of a connection; reads the second and closes without a word."""
+    talk.read_request()
+    talk.send(OK)
+    talk.read_request()
 
 
 @contextmanager

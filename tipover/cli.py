@@ -15,6 +15,7 @@ pass: it is reported here, with ``--json`` as JSON on stdout.
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import import_module
@@ -39,6 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report(_usage_error(error), as_json="--json" in given)
     except (KeyboardInterrupt, typer.Abort):
         return ExitCode.INTERRUPTED
+    except Exception as error:
+        # A bug. Python's own exit status for it is 1, which would read as a finding.
+        traceback.print_exc()
+        fault = TipoverError(f"this is a bug in tipover: {type(error).__name__}: {error}")
+        return _report(fault, as_json="--json" in given)
     return int(code or ExitCode.CONFIRMED)
 
 

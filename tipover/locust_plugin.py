@@ -13,6 +13,7 @@ Then ``locust -f checkout.py --scenario f2-40 --host http://127.0.0.1:8080``, wi
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from argparse import SUPPRESS, Namespace
 from pathlib import Path
@@ -28,14 +29,18 @@ from domain.attempts import Outcome
 from domain.errors import TipoverError
 from domain.experiment import Experiment
 from domain.experiment_json import from_json
+from domain.observer import AttemptObserver, NullObserver
 from loadgen.locust_events import StormSettings, attach
 from loadgen.request import Job, Request
 from loadgen.user import StormUser
 from meter.counting import AttemptCounts
 from meter.exporter import AttemptCollector, BuildInfoCollector
 from meter.page_server import MetricsServer
+from tipover.live.locust_runs import GivenDirectory, NewRuns
 from tipover.scenario import load_scenario
 from tipover.version import VERSION
+
+log = logging.getLogger("tipover.loadgen")
 
 __all__ = ["Job", "Outcome", "Request", "StormUser"]
 
@@ -49,7 +54,7 @@ def add_options(parser: LocustArgumentParser) -> None:
         "--speedup", type=float, default=0.0, help="divide every duration (0: as the file says)"
     )
     group.add_argument("--scenario-seed", type=int, default=-1, help="seed (-1: as the file says)")
-    group.add_argument("--out", default="", help="directory for the trace (none: keep no trace)")
+    group.add_argument("--out", default="", help="run directory to make (none: keep no trace)")
     group.add_argument("--allow-host", default="", help="a host or address other than loopback to allow")
     group.add_argument("--metrics-port", type=int, default=0, help="serve Prometheus metrics here (0: not)")
     # For `tipover run`, which hands over an experiment it has already checked.
@@ -62,33 +67,37 @@ def set_up(environment: Environment, **_: Any) -> None:
     """Attach the storm to this Locust process."""
     options = environment.parsed_options
     try:
-        experiment = _experiment(options)
+        attach(environment, _settings(environment, options))
     except TipoverError as error:
-        sys.stderr.write(f"tipover: {error}\n")
+        log.error("%s", error)
         sys.exit(int(error.exit_code))
-    counts = AttemptCounts()
-    if options.metrics_port and not isinstance(environment.runner, MasterRunner):
-        registry = CollectorRegistry()
-        registry.register(AttemptCollector(counts))
-        registry.register(BuildInfoCollector(VERSION))
-        MetricsServer(registry, port=options.metrics_port + max(_worker_index(environment), 0))
-    attach(
-        environment,
-        StormSettings(
-            experiment,
-            out=Path(options.out) if options.out else None,
-            progress_fd=int(options.progress_fd) if options.progress_fd else None,
-            allowed_hosts=tuple(part for part in options.allow_host.split(",") if part),
-            observer=counts,
-            report_to_locust=not options.progress_fd,
-            quit_when_over=environment.web_ui is None,
-        ),
+
+
+def _settings(environment: Environment, options: Namespace) -> StormSettings:
+    experiment = _experiment(options)
+    under_run = bool(options.progress_fd)
+    out = Path(options.out) if options.out else None
+    return StormSettings(
+        experiment,
+        book=GivenDirectory(out) if under_run or out is None else NewRuns(out, experiment),
+        progress_fd=int(options.progress_fd) if under_run else None,
+        allowed_hosts=tuple(part for part in options.allow_host.split(",") if part),
+        observer=_meter(environment, options.metrics_port),
+        report_to_locust=not under_run,
+        quit_when_over=environment.web_ui is None,
     )
 
 
-def _worker_index(environment: Environment) -> int:
+def _meter(environment: Environment, port: int) -> AttemptObserver:
+    if not port or isinstance(environment.runner, MasterRunner):
+        return NullObserver()
+    counts = AttemptCounts()
+    registry = CollectorRegistry()
+    registry.register(AttemptCollector(counts))
+    registry.register(BuildInfoCollector(VERSION))
     # Workers of one machine cannot share a port: each takes the next one.
-    return int(getattr(environment.runner, "worker_index", 0))
+    MetricsServer(registry, port=port + max(int(getattr(environment.runner, "worker_index", 0)), 0))
+    return counts
 
 
 def _experiment(options: Namespace) -> Experiment:

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from domain.arrivals import ArrivalKind
 from domain.experiment import (
+    MAX_PODS,
     Client,
     Demand,
     Discipline,
@@ -63,7 +64,7 @@ class Table(BaseModel):
 class ServiceTable(Table):
     """``[service]``: what is tipped over; absent when the target is somebody else's."""
 
-    pods: int = Field(ge=1, le=100_000, description="servers behind one queue")
+    pods: int = Field(ge=1, le=MAX_PODS, description="servers behind one queue")
     rate_per_pod: Positive = Field(description="attempts/s of one pod")
     service_time: ServiceTime = _default(Service, "service_time")
     discipline: Discipline = _default(Service, "discipline")

@@ -46,16 +46,12 @@ def exit_code(result: RunResult) -> ExitCode:
     return ExitCode.CONFIRMED if result.outcome in {"healthy", "recovered"} else ExitCode.FINDING
 
 
-def show(result: RunResult, *, as_json: bool, out: Console) -> None:
-    """Print the verdict: the summary as JSON, or a few lines for people."""
+def show(result: RunResult, code: ExitCode, *, as_json: bool, out: Console) -> None:
+    """Print the verdict: the summary and the exit code as JSON, or a few lines for people."""
     directory = Path(result.directory)
     if as_json:
         summary = json.loads((directory / "summary.json").read_text())
-        print(
-            json.dumps(
-                {**summary, "directory": str(directory), "exit_code": int(exit_code(result))}, indent=2
-            )
-        )
+        print(json.dumps({**summary, "directory": str(directory), "exit_code": int(code)}, indent=2))
         return
     if not result.valid:
         out.print("INVALID RUN: do not read this as the service's behaviour", style="bold white on red")

@@ -25,7 +25,7 @@ from tests.bench.steady_run import steady_run
 from tests.bench.tables import result_tables
 
 DEFAULT_OUT = ROOT / "runs" / "bench.json"
-_WIDTH = 130
+_WIDTH = 150
 
 
 def main() -> None:

@@ -43,7 +43,7 @@ class Table:
     def show(self, console: Console) -> None:
         table = RichTable(title=self.title, title_justify="left")
         for number, column in enumerate(self.columns):
-            table.add_column(column, justify="right" if number else "left")
+            table.add_column(column, justify="right" if number else "left", no_wrap=not number)
         for row in self.rows:
             table.add_row(*row)
         console.print(table)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 from tests import servers
-from tests.integration.commands import FAST, scenario_file, tipover
+from tests.integration.commands import FAST, scenario_file, started, tipover
 from tests.servers import serving
 
 pytestmark = pytest.mark.sockets
@@ -104,3 +106,55 @@ def test_report_on_something_that_is_no_run(tmp_path: Path) -> None:
     done = tipover("report", tmp_path)
     assert done.returncode == 2
     assert "run.json" in done.stderr
+
+
+def test_credentials_in_the_url_are_refused_and_written_nowhere(tmp_path: Path) -> None:
+    """A name and password in the target's URL would end in the record; they are not even repeated."""
+    out = tmp_path / "r"
+    done = tipover("run", scenario_file(tmp_path), "--target", "http://me:hunter2@127.0.0.1:1", "--out", out)
+    assert done.returncode == 2
+    assert "name or password" in done.stderr
+    assert "hunter2" not in done.stderr + done.stdout
+    assert not out.exists()
+
+
+def test_a_locustfile_without_a_storm_user_sends_nothing(tmp_path: Path) -> None:
+    """Another user class would load the target unrecorded, so the run is refused."""
+    locustfile = tmp_path / "closed.py"
+    locustfile.write_text(
+        "from locust import HttpUser, task\nimport tipover.locust_plugin\n"
+        "class Closed(HttpUser):\n    @task\n    def go(self):\n        self.client.get('/')\n"
+    )
+    with serving(servers.friendly) as log:
+        done = tipover(
+            "run",
+            scenario_file(tmp_path),
+            *("--target", f"http://127.0.0.1:{log.port}"),
+            *("--locustfile", locustfile, "--out", tmp_path / "r"),
+        )
+        work = [head for _, head in log.requests if b"/healthz" not in head and b"/state" not in head]
+    assert done.returncode == 2
+    assert "StormUser" in done.stderr
+    assert work == []
+
+
+def test_a_metrics_port_in_use(tmp_path: Path) -> None:
+    """The generator's metrics port is taken: said so, exit 2."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = tipover("run", scenario_file(tmp_path), "--metrics-port", port, "--out", tmp_path / "r")
+    assert done.returncode == 2
+    assert port in done.stderr
+
+
+def test_a_target_that_is_not_at_rest(tmp_path: Path) -> None:
+    """What an earlier run left in a target that serves several is not taken for this run's doing."""
+    announced = ("--port", "0", "--pods", "4", "--rate-per-pod", "100", "--announce")
+    with started("-m", "tipover", "serve", "target", *announced) as target:
+        assert target.stdout is not None
+        url = json.loads(target.stdout.readline())["url"]
+        order = json.dumps({"capacity_factor": 0.5}).encode()
+        urllib.request.urlopen(urllib.request.Request(f"{url}/control", order, method="PUT")).close()
+        done = tipover("run", scenario_file(tmp_path), "--target", url, "--out", tmp_path / "r")
+    assert done.returncode == 2
+    assert "capacity_factor: must be 1" in done.stderr

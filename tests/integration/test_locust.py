@@ -21,7 +21,7 @@ from scipy import stats
 from domain.arrivals import ArrivalPlan, Segment
 from domain.streams import stream
 from tests import servers
-from tests.integration.commands import scenario_file, started, wait_until
+from tests.integration.commands import scenario_file, started, tipover, wait_until
 from tests.servers import serving
 
 pytestmark = pytest.mark.sockets
@@ -71,6 +71,17 @@ def test_a_plain_locustfile_runs_the_plan_and_ends(tmp_path: Path) -> None:
     planned = ArrivalPlan((Segment(0, 6, 400),)).draw(stream(1, "arrivals"))
     np.testing.assert_array_equal(np.sort(trace.planned_s), planned)
     assert len(log.requests) == len(planned)
+
+
+def test_a_second_start_gets_a_directory_of_its_own_and_each_can_be_reported(tmp_path: Path) -> None:
+    """Two runs with one --out do not mix their traces, and ``tipover report`` reads them."""
+    with serving(servers.friendly) as log:
+        for _ in range(2):
+            assert _locust(LOCUSTFILE, tmp_path, log.port)[0] == 0
+    first, second = _trace(tmp_path / "out"), _trace(tmp_path / "out-2")
+    assert len(first) == len(second) == len(log.requests) / 2
+    done = tipover("report", tmp_path / "out-2", "--json")
+    assert json.loads(done.stdout)["totals"]["attempts"] == len(second)
 
 
 def test_a_subclass_sends_its_own_request(tmp_path: Path) -> None:

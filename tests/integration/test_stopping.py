@@ -79,6 +79,36 @@ def test_interrupting_a_run_ends_the_load_and_keeps_the_trace(
     assert summary["totals"]["attempts"] >= 300
 
 
+def test_stopping_while_the_last_attempts_are_open_is_as_quick(tmp_path: Path) -> None:
+    """After the last phase only answers are waited for; a stop then ends that too, with all rows kept."""
+    out = tmp_path / "run"
+    text = FAST.replace("timeout_s = 10.0", "timeout_s = 200.0").replace("duration_s = 60", "duration_s = 10")
+    with serving(answering_get_healthz) as log:
+        url = f"http://127.0.0.1:{log.port}"
+        command = ("-m", "tipover", "run", scenario_file(tmp_path, text), "--target", url, "--out", out)
+        with started(*command) as run:
+            wait_until(lambda: run_started(out), "the load begins")
+            time.sleep(6.5)  # five seconds of load, half a second of lead, and then the wait for answers
+            begun_s = time.monotonic()
+            run.send_signal(signal.SIGINT)
+            assert run.wait(15) == 130
+            assert time.monotonic() - begun_s < 12
+    health = json.loads((out / "generator" / "worker-00.json").read_text())
+    assert health["finished"]
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["totals"]["aborted"] == summary["totals"]["attempts"] == health["attempts"]
+
+
+def test_a_directory_whose_run_is_going_on_is_not_replaced(tmp_path: Path) -> None:
+    """A second run into the directory is refused, --replace or not, and the first goes on."""
+    with serving(answering_get_healthz) as log, _storm(tmp_path, log) as (out, run):
+        second = tipover("run", scenario_file(tmp_path, FAST), "--out", out, "--replace")
+        assert second.returncode == 2
+        assert "going on" in second.stderr
+        assert run.poll() is None
+        assert run_facts(out)["state"] == "running"
+
+
 def test_a_run_killed_half_way_leaves_no_load_and_a_readable_trace(tmp_path: Path) -> None:
     """kill -9 of the conductor: the generator notices and stops, and the trace reads as unfinished."""
     with serving(answering_get_healthz) as log, _storm(tmp_path, log) as (out, run):

@@ -17,6 +17,7 @@ from loadgen.limits import check_plan_fits, raise_descriptor_limit  # noqa: E402
 from loadgen.request import Job, Request  # noqa: E402
 from loadgen.sender import HttpSender  # noqa: E402
 from loadgen.session import Session, Share  # noqa: E402
+from meter.counting import AttemptCounts  # noqa: E402
 
 
 def main() -> None:
@@ -38,14 +39,19 @@ def main() -> None:
             pass
         return request
 
+    counts = AttemptCounts()
     session = Session(
         experiment,
         Share(0, 1, time.monotonic() + 0.2),
         lambda health: HttpSender(destination, make_request, lambda status: status < 400, health),
         out=Path(sys.argv[3]),
+        observer=counts,
     )
     session.start()
     session.join()
+    (Path(sys.argv[3]) / "counts.json").write_text(
+        json.dumps({"inflight": counts.inflight, "outcomes": dict(counts.outcomes)})
+    )
     if session.fault:
         sys.exit(f"fault: {session.fault}")
 

@@ -36,11 +36,12 @@ def small_experiment(
 
 @dataclass(frozen=True)
 class Generated:
-    """A finished generation: every row of its trace that has an outcome, and its health."""
+    """A finished generation: rows of its trace with an outcome, all rows, health, the meter's counts."""
 
     trace: pd.DataFrame
     rows: pd.DataFrame
     health: dict[str, Any]
+    counts: dict[str, Any]
 
 
 def generate(
@@ -61,4 +62,5 @@ def read_generated(out: Path) -> Generated:
     rows = pd.concat([pq.read_table(part).to_pandas() for part in parts], ignore_index=True)
     rows["outcome"] = rows["outcome"].astype(object)
     health = json.loads((out / "generator" / "worker-00.json").read_text())
-    return Generated(rows[rows["outcome"].notna()], rows, health)
+    counts = json.loads((out / "counts.json").read_text())
+    return Generated(rows[rows["outcome"].notna()], rows, health, counts)

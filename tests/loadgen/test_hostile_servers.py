@@ -30,7 +30,6 @@ ANSWERING = {
     "keeps the connection": servers.friendly,
     "chunked after an interim answer": servers.chunked,
     "delimited by the close": servers.until_closed,
-    "closes idle connections": servers.one_answer_each,
 }
 
 
@@ -102,11 +101,37 @@ def test_a_status_outside_the_success_set_is_rejected(tmp_path: Path) -> None:
     assert set(result.trace.attempt) == {1, 2}
 
 
-def test_head_has_no_body(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["HEAD", "head"])
+def test_head_has_no_body(method: str, tmp_path: Path) -> None:
     """An answer to HEAD is whole after its header, whatever length it announces."""
     with serving(servers.half_then_silent) as log:
-        result = generate(small_experiment(timeout_s=5.0), log.port, tmp_path, "HEAD")
+        result = generate(small_experiment(timeout_s=5.0), log.port, tmp_path, method)
     assert set(result.trace.outcome) == {"ok"}
+
+
+def test_connections_closed_while_idle_are_noticed_before_use(tmp_path: Path) -> None:
+    """A server that closes after each answer costs at most the odd attempt that met the close itself."""
+    with serving(servers.closing_after_one) as log:
+        result = generate(small_experiment(timeout_s=5.0), log.port, tmp_path)
+    assert set(result.trace.outcome) <= {"ok", "error"}
+    assert (result.trace.outcome == "ok").mean() > 0.8
+
+
+def test_nothing_is_sent_that_is_not_recorded(tmp_path: Path) -> None:
+    """A server that drops requests on kept connections sees exactly the attempts in the trace."""
+    with serving(servers.dropping_the_second) as log:
+        result = generate(small_experiment(timeout_s=5.0), log.port, tmp_path)
+    assert len(log.requests) == len(result.trace) == result.health["attempts"]
+    assert (result.trace.outcome == "error").any()
+
+
+def test_the_meter_ends_with_nothing_in_flight(tmp_path: Path) -> None:
+    """Attempts that the end of the run aborts are counted as aborted."""
+    experiment = small_experiment(timeout_s=2.0, rate_per_s=100, max_attempts=1)
+    with serving(servers.silent) as log:
+        result = generate(experiment, log.port, tmp_path)
+    assert result.counts["inflight"] == 0
+    assert result.counts["outcomes"] == dict(Counter(result.trace.outcome))
 
 
 def test_connections_are_kept_when_healthy_and_thrown_away_on_a_timeout(tmp_path: Path) -> None:

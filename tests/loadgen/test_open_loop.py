@@ -40,7 +40,7 @@ def test_a_retry_is_planned_at_the_failure_plus_the_backoff(tmp_path: Path) -> N
     trace = result.trace.set_index(["job_id", "attempt"]).sort_index()
     second = trace.xs(2, level="attempt")
     first = trace.xs(1, level="attempt").loc[second.index]
-    np.testing.assert_allclose(second.planned_s, first.done_s + 0.1, atol=0.005)
+    np.testing.assert_array_equal(second.planned_s, first.done_s + 0.1)
     assert (second.sent_s >= second.planned_s - 0.002).all()
 
 
@@ -52,6 +52,26 @@ def test_an_endless_client_retries_until_the_end(tmp_path: Path) -> None:
         )
     attempts = result.trace.groupby("job_id").attempt.max()
     assert attempts.iloc[0] >= 5
+
+
+def test_an_endless_client_against_a_closed_port_is_paced_and_can_end(tmp_path: Path) -> None:
+    """Refused at once, each job sends at most one attempt in 10 ms, and the run ends when it should."""
+    with serving(servers.friendly) as log:
+        port = log.port
+    result = generate(small_experiment(rate_per_s=5, max_attempts=math.inf), port, tmp_path)
+    assert set(result.trace.outcome) == {"error"}
+    gaps = result.trace.sort_values(["job_id", "attempt"]).groupby("job_id").sent_s.diff().dropna()
+    assert len(gaps) > 10
+    assert gaps.min() >= 0.01 - 0.001
+    assert result.health["elapsed_s"] < 20
+
+
+def test_a_client_that_is_refused_at_once_still_makes_all_its_attempts(tmp_path: Path) -> None:
+    """With an attempt limit nothing is paced: ten attempts follow one another."""
+    with serving(servers.friendly) as log:
+        port = log.port
+    result = generate(small_experiment(rate_per_s=5, max_attempts=10), port, tmp_path)
+    assert (result.trace.groupby("job_id").attempt.max() == 10).all()
     assert result.trace.sent_s.max() <= 1.0 + 0.1
 
 

@@ -140,6 +140,22 @@ def test_an_outage_by_order(target):
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("mode", ["sleep", "spin"])
+def test_orders_to_come_can_be_taken_back(target, mode):
+    """A scheduled outage is shown as pending, and after DELETE /control it does not happen."""
+
+    async def scenario():
+        async with target(pods=1, rate_per_pod=1000.0, mode=mode) as running:
+            soon_s = (await running.state())["now_monotonic_s"] + 0.3
+            await running.control(capacity_factor=0, at_monotonic_s=soon_s)
+            assert (await running.state())["pending_orders"] == 1
+            assert (await running.ask("DELETE", "/control")).json == {"pending_orders": 0}
+            state = await running.until(lambda state: state["now_monotonic_s"] > soon_s)
+            assert (state["pending_orders"], state["capacity_factor"]) == (0, 1)
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     "body", [b'{"pods": 0, "capacity_factor": NaN}', b"not JSON", b"[" * 60_000, b"\xff"]
 )

@@ -13,7 +13,7 @@ import typer
 
 from analysis.prediction import predict
 from analysis.result import Prediction
-from domain.errors import ExitCode, SafetyStopError
+from domain.errors import ExitCode
 from domain.experiment import Experiment, RunSettings
 from tipover import cli
 from tipover.cli import main
@@ -125,7 +125,6 @@ def test_usage_errors_are_json_too(arguments: list[str], capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("raised", "code", "message"),
     [
-        (SafetyStopError("too hot"), 4, "tipover: too hot\n"),
         (KeyboardInterrupt(), 130, ""),
         (typer.Abort(), 130, ""),
         (typer.Exit(ExitCode.FINDING), 1, ""),
@@ -151,15 +150,19 @@ def test_what_a_command_raises_becomes_an_exit_code(
     assert capsys.readouterr().err == message
 
 
-def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that is not for the user propagates."""
+def test_a_bug_is_neither_hidden_nor_a_finding(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is shown with its traceback and exits 3: exit 1 would read as a verdict on the service."""
 
     def broken() -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr("tipover.scenario.builtin_scenarios", broken)
-    with pytest.raises(ZeroDivisionError):
-        main(["list"])
+    assert main(["list"]) == 3
+    shown = capsys.readouterr().err
+    assert "Traceback" in shown
+    assert "bug in tipover: ZeroDivisionError" in shown
 
 
 def test_list_names_every_scenario(capsys: pytest.CaptureFixture[str]) -> None:

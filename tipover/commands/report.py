@@ -25,5 +25,6 @@ def report_run(
     from tipover.verdict import exit_code, publish, show
 
     result = publish(directory, error_console())
-    show(result, as_json=as_json, out=console())
-    return exit_code(result)
+    code = exit_code(result)
+    show(result, code, as_json=as_json, out=console())
+    return code

@@ -66,8 +66,9 @@ def run_scenario(
     for fault in record.facts["harness_faults"]:
         screen.print(f"tipover: {fault}", style="red")
     result = publish(directory, screen)
-    show(result, as_json=as_json, out=console())
-    return ExitCode.INTERRUPTED if record.facts["state"] == "interrupted" else exit_code(result)
+    code = ExitCode.INTERRUPTED if record.facts["state"] == "interrupted" else exit_code(result)
+    show(result, code, as_json=as_json, out=console())
+    return code
 
 
 def _check(processes: int, mode: str, locustfile: Path | None) -> None:

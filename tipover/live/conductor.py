@@ -102,7 +102,7 @@ class Conductor:
     def _target(self) -> Iterator[tuple[TargetClient, Child | None]]:
         facts = self._record.facts
         if self._options.target_url is not None:
-            client = TargetClient(self._options.target_url)
+            client = TargetClient(Destination(self._options.target_url, self._options.allowed_hosts))
             facts["target"] = {"url": client.url, "own": client.state() is not None}
             yield client, None
             return
@@ -132,6 +132,7 @@ class Conductor:
             finally:
                 generator.stop()
                 if scraper:
+                    target.cancel_orders()
                     scraper.stop()
         self._judge_exit(generator, feed)
 
@@ -202,8 +203,8 @@ class Conductor:
         if feed.start_monotonic_s is None and code == ExitCode.CONFIGURATION and refusal:
             self._refusal = refusal
         elif not self._record.facts["harness_faults"]:
-            said = words.rpartition("ERROR/tipover.loadgen: this run is invalid: ")[2].partition("\n")[0]
-            reason = said if said != words else f"exit code {code}; see {generator.log.name}"
+            _, found, said = words.rpartition("ERROR/tipover.loadgen: this run is invalid: ")
+            reason = said.partition("\n")[0] if found else f"exit code {code}; see {generator.log.name}"
             self._record.fault(f"the generator ended early: {reason}")
 
 
@@ -234,9 +235,11 @@ class _Scraper:
 
     def _once(self) -> dict[str, object] | None:
         start_s = self._feed.start_monotonic_s
+        # Our clock, not the target's: it may be on another machine. The middle of the exchange is closest.
+        asked_s = time.monotonic()
         state = self._target.state()
         if state is not None and start_s is not None:
-            self._record.add_server_state(state["now_monotonic_s"] - start_s, state)
+            self._record.add_server_state((asked_s + time.monotonic()) / 2 - start_s, state)
         return state
 
 
@@ -253,7 +256,7 @@ def _check_beforehand(experiment: Experiment, options: RunOptions) -> None:
         return
     destination = Destination(options.target_url, options.allowed_hosts)
     check_plan_fits(experiment, destination.ip, options.processes)
-    check_given_target(TargetClient(options.target_url), experiment)
+    check_given_target(TargetClient(destination), experiment)
 
 
 def run_experiment(

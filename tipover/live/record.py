@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
@@ -18,6 +19,7 @@ import psutil
 from domain.errors import ConfigurationError, TipoverError
 from domain.experiment import Experiment
 from domain.experiment_json import to_json
+from loadgen.destination import without_credentials
 
 SCHEMA_VERSION = 1
 _CONTENT = (
@@ -33,7 +35,7 @@ class RunRecord:
     def __init__(self, directory: Path, experiment: Experiment, *, workers: int, replace: bool) -> None:
         """Make the directory ready; raises ``ConfigurationError`` if it is in use or cannot be written."""
         self.directory = directory
-        _make_ready(directory, replace)
+        self._lock = _make_ready(directory, replace)
         self.facts: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "name": experiment.name,
@@ -46,7 +48,7 @@ class RunRecord:
             "start_monotonic_s": None,
             "versions": _versions(),
             "machine": _machine(),
-            "command": sys.argv,
+            "command": [without_credentials(word) for word in sys.argv],
             "kernel": None,
             "harness_faults": [],
             "final_server_state": None,
@@ -90,23 +92,37 @@ def default_directory(experiment: Experiment) -> Path:
     return Path("runs") / f"{experiment.name}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
 
 
-def _make_ready(directory: Path, replace: bool) -> None:
+def _make_ready(directory: Path, replace: bool) -> int:
+    """Make an empty run directory that is ours; returns the descriptor whose lock says so."""
     try:
-        if directory.exists():
-            if not directory.is_dir():
-                raise ConfigurationError(f"--out {directory}: is a file, not a directory")
-            holds_run = (directory / "run.json").exists()
-            if any(directory.iterdir()) and not (holds_run and replace):
-                what = "holds a run already (--replace puts the new one in its place)"
-                raise ConfigurationError(
-                    f"--out {directory}: " + (what if holds_run else "is not empty and holds no run")
-                )
-            if holds_run:
-                _remove_run(directory)
-        (directory / "attempts").mkdir(parents=True, exist_ok=True)
+        if directory.exists() and not directory.is_dir():
+            raise ConfigurationError(f"--out {directory}: is a file, not a directory")
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = _lock(directory)
+        holds_run = (directory / "run.json").exists()
+        if any(directory.iterdir()) and not (holds_run and replace):
+            what = "holds a run already (--replace puts the new one in its place)"
+            raise ConfigurationError(
+                f"--out {directory}: " + (what if holds_run else "is not empty and holds no run")
+            )
+        if holds_run:
+            _remove_run(directory)
+        (directory / "attempts").mkdir(exist_ok=True)
         (directory / "generator").mkdir(exist_ok=True)
     except OSError as error:
         raise ConfigurationError(f"--out {directory}: cannot be used: {error}") from error
+    return lock
+
+
+def _lock(directory: Path) -> int:
+    """Lock the directory for as long as this process lives."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise ConfigurationError(f"--out {directory}: a run is going on there") from error
+    return descriptor
 
 
 def _remove_run(directory: Path) -> None:

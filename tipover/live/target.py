@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import select
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from domain.errors import ConfigurationError, InvalidRunError
+from domain.errors import ConfigurationError, Fault, InvalidRunError
 from domain.experiment import Experiment
+from loadgen.destination import Destination
 from tipover.live.children import Child
 
 _READY_WITHIN_S = 20.0
 _ANSWER_WITHIN_S = 5.0
+_SAME_CLOCK_S = 5.0
+_REST_SHARE = 0.1
 
 
 class TargetClient:
-    """The few requests a conductor makes; every one on a connection of its own."""
+    """The few requests a conductor makes, to the very address the generator will use."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url.rstrip("/")
-        parts = urlsplit(self.url if "//" in self.url else f"//{self.url}", scheme="http")
-        self._host = parts.hostname or ""
-        self._port = parts.port or 80
+    def __init__(self, destination: Destination) -> None:
+        self.url = f"http://{destination.host_header}"
+        self._host_header = destination.host_header
+        self._address = (destination.ip, destination.port)
 
     def request(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
         """Status and body; raises ``OSError`` or ``http.client.HTTPException`` if nothing comes back."""
-        connection = http.client.HTTPConnection(self._host, self._port, timeout=_ANSWER_WITHIN_S)
+        connection = http.client.HTTPConnection(*self._address, timeout=_ANSWER_WITHIN_S)
         try:
             payload = None if body is None else json.dumps(body)
-            headers = {"Content-Type": "application/json"} if payload else {}
+            headers = {"Host": self._host_header}
+            if payload:
+                headers["Content-Type"] = "application/json"
             connection.request(method, path, payload, headers)
             response = connection.getresponse()
             return response.status, response.read()
@@ -66,6 +71,11 @@ class TargetClient:
                 )
                 current = factor
 
+    def cancel_orders(self) -> None:
+        """Take back changes of capacity that are still to come; a target that is gone needs none."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            self.request("DELETE", "/control")
+
     def _control(self, change: dict[str, float]) -> None:
         try:
             status, body = self.request("PUT", "/control", change)
@@ -87,7 +97,7 @@ def start_own_target(experiment: Experiment, log: Path, mode: str) -> tuple[Chil
     arguments += ["--seed", str(experiment.run.seed), "--mode", mode]
     child = Child("target", arguments, log, stdout=subprocess.PIPE)
     try:
-        return child, TargetClient(_announced_url(child))
+        return child, TargetClient(Destination(_announced_url(child)))
     except BaseException:
         child.stop()
         raise
@@ -104,19 +114,45 @@ def _announced_url(child: Child) -> str:
 
 
 def check_given_target(client: TargetClient, experiment: Experiment) -> None:
-    """Raise ``ConfigurationError`` if the target does not answer or does not fit the scenario."""
+    """Raise ``ConfigurationError`` if the target is silent, does not fit, or is not at rest."""
     client.check_answers()
     state = client.state()
-    if state is None and any(p.capacity_factor != 1.0 for p in experiment.demand.phases):
-        raise ConfigurationError(
-            "this scenario changes the capacity of the service, and the target at "
-            f"{client.url} does not take orders; only `tipover serve target` does"
-        )
-    if state is not None and experiment.service is not None:
-        nominal = state["pods"] * state["rate_per_pod"]
-        if nominal != experiment.service.capacity_per_s:
+    changes_capacity = any(p.capacity_factor != 1.0 for p in experiment.demand.phases)
+    if state is None:
+        if changes_capacity:
             raise ConfigurationError(
-                f"the target serves {nominal:g} attempts/s, the scenario says "
-                f"{experiment.service.capacity_per_s:g}; start it with --pods {experiment.service.pods} "
-                f"--rate-per-pod {experiment.service.rate_per_pod:g}"
+                f"this scenario changes the capacity of the service, and the target at {client.url} does "
+                "not take orders; only `tipover serve target` does"
             )
+        return
+    faults = [*_faults_in_fit(state, experiment), *_faults_in_rest(state, experiment)]
+    if changes_capacity and abs(state["now_monotonic_s"] - time.monotonic()) > _SAME_CLOCK_S:
+        rule = "runs on another machine's clock, so its capacity cannot be changed at exact times"
+        faults.append(Fault("target", rule, client.url))
+    if faults:
+        raise ConfigurationError(f"the target at {client.url} cannot serve this scenario", faults)
+
+
+def _faults_in_fit(state: dict[str, Any], experiment: Experiment) -> list[Fault]:
+    service = experiment.service
+    nominal = state["pods"] * state["rate_per_pod"]
+    if service is None or nominal == service.capacity_per_s:
+        return []
+    rule = (
+        f"must be the scenario's {service.capacity_per_s:g} attempts/s "
+        f"(--pods {service.pods} --rate-per-pod {service.rate_per_pod:g})"
+    )
+    return [Fault("capacity", rule, nominal)]
+
+
+def _faults_in_rest(state: dict[str, Any], experiment: Experiment) -> list[Fault]:
+    """What an earlier run may have left in a target that serves more than one."""
+    faults = []
+    if state["capacity_factor"] != 1.0:
+        faults.append(Fault("capacity_factor", "must be 1 when a run begins", state["capacity_factor"]))
+    if state.get("pending_orders"):
+        faults.append(Fault("pending_orders", "must be 0: DELETE /control", state["pending_orders"]))
+    if state["backlog_s"] > _REST_SHARE * experiment.live().client.timeout_s:
+        rule = "must be nothing: wait until the work of an earlier run is done"
+        faults.append(Fault("backlog_s", rule, round(state["backlog_s"], 3)))
+    return faults

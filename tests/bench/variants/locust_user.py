@@ -22,16 +22,18 @@ from tests.bench.window import lag_quantiles, measure
 
 
 def make_user(load: Load) -> type[FastHttpUser]:
-    """The user class. Each user starts at a random moment, so that they do not time out all at once."""
+    """The user class. Paced users start at a random moment of their period, or all would send at once."""
+
+    period_s = load.greenlets / load.rate_per_s if load.users_paced else 0.0
 
     class PlainUser(FastHttpUser):
         host = load.url
         connection_timeout = load.timeout_s
         network_timeout = load.timeout_s
-        wait_time = constant_throughput(load.rate_per_s / load.greenlets) if load.users_paced else constant(0)
+        wait_time = constant_throughput(1 / period_s) if period_s else constant(0)
 
         def on_start(self) -> None:
-            time.sleep(random.random() * load.timeout_s)
+            time.sleep(random.random() * period_s)
 
         @task
         def work(self) -> None:

@@ -1,0 +1,176 @@
+"""What a Locust process that sends has in common, and the process that sends alone."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import gevent
+from locust.env import Environment
+
+from domain.attempts import Outcome
+from domain.errors import ConfigurationError, ExitCode, TipoverError
+from domain.experiment import Experiment
+from domain.observer import AttemptObserver
+from loadgen.destination import Destination
+from loadgen.health import Health
+from loadgen.limits import check_plan_fits, raise_descriptor_limit
+from loadgen.request import Job
+from loadgen.sender import HttpSender
+from loadgen.session import Session, Share
+from loadgen.user import StormUser
+
+log = logging.getLogger("tipover.loadgen")
+
+LEAD_S = 0.5
+"""From the word of the start to time zero: long enough to reach every worker."""
+
+
+class RunBook(Protocol):
+    """Where runs are kept: asked for a directory at every start, told how the run ended."""
+
+    def open(self, workers: int, url: str) -> Path | None:
+        """The directory of the run that begins now; None to keep no trace. May raise ``TipoverError``."""
+
+    def close(self, stopped_by: str | None) -> None:
+        """The run is over: ``stopped_by`` says what ended it early, if anything did."""
+
+
+@dataclass
+class StormSettings:
+    """How the storm in this process is set up."""
+
+    experiment: Experiment
+    book: RunBook
+    progress_fd: int | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    observer: AttemptObserver | None = None
+    report_to_locust: bool = True
+    quit_when_over: bool = False
+
+
+class StormSide:
+    """What a process that sends has in common, be it alone or a worker."""
+
+    def __init__(self, environment: Environment, settings: StormSettings) -> None:
+        self.environment = environment
+        self.settings = settings
+        self.live = settings.experiment.live()
+        self.session: Session | None = None
+        events = environment.events
+        events.test_stopping.add_listener(lambda **_: self.stop("the test was stopped"))
+        events.quitting.add_listener(lambda **_: self.stop("the generator was told to quit"))
+        raise_descriptor_limit()
+
+    def begin(self, share: Share, open_run: Callable[[], Path | None]) -> None:
+        """Start this process's share of the load; ``open_run`` is called once it is sure to start."""
+        if self.session is not None and not self.session.storm.over.is_set():
+            return
+        try:
+            user = self._user()
+            destination = Destination(self.environment.host or "", self.settings.allowed_hosts)
+            check_plan_fits(self.live, destination.ip, share.workers)
+            out = open_run()
+        except TipoverError as error:
+            self.refuse(error)
+            return
+        self.session = Session(
+            self.live,
+            share,
+            lambda health: _sender(user, destination, health),
+            out=out,
+            progress_fd=self.settings.progress_fd,
+            observer=self.settings.observer,
+            on_attempt_end=self._tell_locust(user) if self.settings.report_to_locust else None,
+            finished=self.finished,
+        )
+        self.session.start()
+
+    def stop(self, reason: str) -> None:
+        """End the load at once and wait until the trace is on disk."""
+        if self.session is not None:
+            self.session.stop(reason)
+            self.session.join(10)
+
+    def finished(self, session: Session) -> None:
+        """The share is over and on disk."""
+        if session.fault:
+            log.error("this run is invalid: %s", session.fault)
+            self.environment.process_exit_code = int(ExitCode.INVALID_RUN)
+
+    def refuse(self, error: TipoverError) -> None:
+        """Nothing is sent, and this says why."""
+        log.error("%s", error)
+        self.environment.process_exit_code = int(error.exit_code)
+        gevent.spawn(self.environment.runner.quit)
+
+    def _user(self) -> StormUser:
+        classes = self.environment.user_classes
+        if len(classes) != 1 or not issubclass(classes[0], StormUser):
+            names = ", ".join(c.__name__ for c in self.environment.user_classes) or "none"
+            raise ConfigurationError(
+                f"the locustfile must have one user class, a StormUser, and no other (found: {names})"
+            )
+        return classes[0](self.environment)  # type: ignore[no-any-return]
+
+    def _tell_locust(self, user: StormUser) -> Callable[..., None]:
+        fire = self.environment.events.request.fire
+        name = type(user).__name__
+
+        def tell(job: Job, attempt: int, outcome: Outcome, status: int, duration_s: float) -> None:
+            del job
+            failure = None if outcome is Outcome.OK else RuntimeError(f"{outcome} {status or ''}".strip())
+            fire(
+                request_type="first" if attempt == 1 else "retry",
+                name=name,
+                response_time=duration_s * 1e3,
+                response_length=0,
+                exception=failure,
+                context={},
+            )
+
+        return tell
+
+
+class LocalSide(StormSide):
+    """A process that makes the whole load by itself."""
+
+    def __init__(self, environment: Environment, settings: StormSettings) -> None:
+        super().__init__(environment, settings)
+        environment.events.test_start.add_listener(self._on_start)
+
+    def _on_start(self, **_: Any) -> None:
+        book, url = self.settings.book, self.environment.host or ""
+        self.begin(Share(0, 1, time.monotonic() + LEAD_S), lambda: book.open(1, url))
+
+    def finished(self, session: Session) -> None:
+        """Tell whoever keeps the run, and end."""
+        super().finished(session)
+        self.settings.book.close(session.health.stopped_by)
+        runner = self.environment.runner
+        gevent.spawn(runner.quit if self.settings.quit_when_over else runner.stop)
+
+
+def _sender(user: StormUser, destination: Destination, health: Health) -> Any:
+    if type(user).send is StormUser.send:
+        return HttpSender(destination, user.request, user.is_success, health)
+    return _UserSender(user)
+
+
+class _UserSender:
+    """A user's own ``send`` under the same hard deadline."""
+
+    def __init__(self, user: StormUser) -> None:
+        self._user = user
+
+    def __call__(self, job: Job, attempt: int, timeout_s: float) -> tuple[Outcome, int]:
+        with gevent.Timeout(timeout_s, False):
+            return self._user.send(job, attempt, timeout_s)
+        return Outcome.TIMEOUT, 0
+
+    def close(self) -> None:
+        """Nothing is kept."""
