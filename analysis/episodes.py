@@ -105,14 +105,21 @@ def find_episodes(attempts: Attempts, window: Window) -> list[Episode]:
 
 
 def last_failure_s(attempts: Attempts, window: Window) -> float | None:
-    """The failing attempt of the window after which it stays well; None if it is never well again.
+    """The failing attempt of the window after which it stays well to the end; None if it does not.
 
     For a window that begins in the middle of an episode. Its own start if nothing in it fails.
     """
     sends = _Sends.of(attempts, window)
     candidates = np.concatenate([[window.start_s], sends.sent_s[sends.failing]])
     quiet = candidates[_is_quiet(sends, candidates, window)]
-    return float(quiet[0]) if quiet.size else None
+    if not quiet.size:
+        return None
+    first = float(quiet[0])
+    # Quiet holds for some timeouts only: full demand that comes back later may tip it over again.
+    relapses = find_episodes(attempts, Window(first, window.end_s, window.timeout_s))
+    if not relapses:
+        return first
+    return relapses[-1].end_s if relapses[-1].recovered else None
 
 
 def _is_quiet(sends: _Sends, moments: Floats, window: Window) -> Mask:

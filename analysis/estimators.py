@@ -142,15 +142,18 @@ def saturated_rate(
 def _amplification(
     attempts: Attempts, live: Experiment, episodes: tuple[Episode, ...], samples: dict[str, int]
 ) -> float | None:
-    """Attempts sent per job, over jobs due in an episode whose every attempt failed and which had the
-    time to make them all before the run ended."""
-    in_time = attempts.job_planned_s <= attempts.end_s - retry_span_s(live)
-    inside = np.zeros(in_time.shape, dtype=np.bool_)
+    """Attempts sent per job, over all jobs due in the settled part of an episode, answered or not.
+
+    Settled is from a timeout after its start, when the wait has surely passed T, to the last moment that
+    leaves a job the time for all its attempts before the episode, or what is judged of it, ends.
+    """
+    due, span = attempts.job_planned_s, retry_span_s(live)
+    inside = np.zeros(due.shape, dtype=np.bool_)
     for episode in episodes:
-        inside |= (attempts.job_planned_s >= episode.start_s) & (attempts.job_planned_s <= episode.end_s)
-    hopeless = inside & in_time & (attempts.job_failed > 0) & (attempts.job_failed == attempts.job_sent)
-    samples["amplification"] = int(hopeless.sum())
-    return float(attempts.job_sent[hopeless].mean()) if hopeless.any() else None
+        inside |= (due >= episode.start_s + live.client.timeout_s) & (due <= episode.end_s - span)
+    inside &= attempts.job_sent > 0
+    samples["amplification"] = int(inside.sum())
+    return float(attempts.job_sent[inside].mean()) if inside.any() else None
 
 
 def _settled_ingress_per_s(
@@ -160,11 +163,12 @@ def _settled_ingress_per_s(
     episodes: tuple[Episode, ...],
     samples: dict[str, int],
 ) -> float | None:
-    """Attempts sent per second in the watch, once the retries of the trigger (m·T and the backoffs), and
-    of an episode that ended, are gone. None for an endless client, whose retries never are."""
+    """Attempts sent per second in the watch, once the retries of the trigger (m·T and the backoffs) are
+    gone, and those of an episode that ended, or all of an episode that lasts has begun. None for an endless
+    client, whose retries are never gone."""
     start = watch.start_s
-    if episodes and episodes[-1].recovered:
-        start = max(start, episodes[-1].end_s)
+    if episodes:
+        start = max(start, episodes[-1].end_s if episodes[-1].recovered else episodes[-1].start_s)
     if live.trigger or episodes:
         start += retry_span_s(live)
     length = watch.end_s - start

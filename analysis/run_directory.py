@@ -33,6 +33,7 @@ SERVER_COLUMNS = (
     "saturated_completed",
     "clock_lag_p99_s",
     "clock_lag_max_s",
+    "refused_sockets",
 )
 
 
@@ -50,6 +51,12 @@ class RunFiles:
     workers: tuple[dict[str, Any], ...]
     server: pd.DataFrame
     warnings: tuple[str, ...] = ()
+
+    @property
+    def owns_target(self) -> bool:
+        """Whether the harness started the target itself; a foreign one tells no state."""
+        target = self.run.get("target")
+        return bool(target.get("own")) if isinstance(target, dict) else False
 
 
 def read_run_directory(directory: Path | str) -> RunFiles:

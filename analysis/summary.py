@@ -15,7 +15,7 @@ from analysis.prediction import predict
 from analysis.result import Check, RunResult, Values
 from analysis.run_directory import read_run_directory
 from analysis.series import build_series, sample_attempts
-from analysis.trace import OUTCOMES, Attempts, attempts_of, read_trace
+from analysis.trace import OUTCOMES, Attempts, read_trace
 from analysis.validity import assess, generator_health
 from analysis.verdict import judge
 
@@ -33,12 +33,12 @@ def analyse(directory: Path | str) -> RunResult:
     files = read_run_directory(directory)
     trace = read_trace(directory)
     experiment = files.experiment
-    attempts = attempts_of(trace.attempts)
+    attempts = trace.arrays
     prediction = predict(experiment)
     findings = measure(attempts, files.server, experiment)
     measurement = judge(attempts, files.server, experiment, findings)
-    checks = compare(experiment, prediction, measurement, findings)
-    validity = assess(files, trace.warnings)
+    checks = compare(experiment, prediction, measurement, findings, own_target=files.owns_target)
+    validity = assess(files, trace)
     return RunResult(
         directory=str(directory),
         experiment=experiment,

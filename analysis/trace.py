@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -19,15 +22,21 @@ Mask = NDArray[np.bool_]
 OUTCOMES = [outcome.value for outcome in Outcome]
 FAILING = (Outcome.LATE, Outcome.TIMEOUT, Outcome.REJECTED, Outcome.ERROR)
 """Outcomes of an attempt that was sent, ended, and did not answer its job in time."""
+_PART_NAME = re.compile(r"part-(\d+)-(\d+)\.parquet")
 _KEY = ["worker", "job_id", "attempt"]
 
 
 @dataclass(frozen=True)
 class TraceFile:
-    """The attempts, with a sentence for every part that could not be read."""
+    """The attempts, with a sentence for every part that could not be read or is not there."""
 
     attempts: pd.DataFrame
-    warnings: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    @cached_property
+    def arrays(self) -> Attempts:
+        """The attempts as arrays, made once: on millions of rows that takes a while."""
+        return attempts_of(self.attempts)
 
 
 def read_trace(directory: Path | str) -> TraceFile:
@@ -35,18 +44,34 @@ def read_trace(directory: Path | str) -> TraceFile:
 
     Times are seconds of the wall clock from the run's start. An attempt that was open when its part was
     closed and that no later row completes is ``aborted``, with NaN ``done_s``. A part that cannot be
-    read is left out and reported; no parts at all give an empty frame.
+    read is left out and reported, as is a gap in a worker's part numbers; no parts at all give an empty
+    frame.
     """
-    tables, warnings = [], []
-    for part in sorted((Path(directory) / ATTEMPTS_DIRECTORY).glob("part-*.parquet")):
+    parts = sorted((Path(directory) / ATTEMPTS_DIRECTORY).glob("part-*.parquet"))
+    tables, faults = [], [*_gaps(part.name for part in parts)]
+    for part in parts:
         try:
             table = pq.read_table(part, partitioning=None)
             tables.append(table.select(TRACE_SCHEMA.names).cast(_plain_schema()))
         except (pa.ArrowException, OSError, KeyError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            warnings.append(f"Part {part.name} of the trace is damaged and was left out: {reason}")
+            faults.append(f"Part {part.name} of the trace is damaged and was left out: {reason}")
     whole = pa.concat_tables(tables) if tables else _plain_schema().empty_table()
-    return TraceFile(resolve(whole.to_pandas()), tuple(warnings))
+    return TraceFile(resolve(whole.to_pandas()), tuple(faults))
+
+
+def _gaps(names: Iterable[str]) -> Iterator[str]:
+    """Parts that must have been there, since later ones of the same worker are: numbers count from 0."""
+    numbers: dict[str, set[int]] = {}
+    for name in names:
+        if match := _PART_NAME.fullmatch(name):
+            numbers.setdefault(match[1], set()).add(int(match[2]))
+    for worker, found in sorted(numbers.items()):
+        missing = sorted(set(range(max(found))) - found)
+        if missing:
+            first = f"part-{worker}-{missing[0]:05d}.parquet"
+            more = f" and {len(missing) - 1:,} more are" if len(missing) > 1 else " is"
+            yield f"{first} of the trace{more} missing, although later parts of the same worker are there."
 
 
 def _plain_schema() -> pa.Schema:
@@ -85,6 +110,10 @@ class Attempts:
     job_answered: Mask
     job_sent: NDArray[np.int64]
     job_failed: NDArray[np.int64]
+    outcome: NDArray[np.int8]
+    """Index into ``OUTCOMES`` of how each attempt ended."""
+    status: NDArray[np.int64]
+    """HTTP status of each attempt, 0 without one."""
 
     @property
     def end_s(self) -> float:
@@ -115,6 +144,8 @@ def attempts_of(frame: pd.DataFrame) -> Attempts:
         job_answered=np.bincount(job[ok], minlength=jobs) > 0,
         job_sent=np.bincount(job[sent], minlength=jobs),
         job_failed=np.bincount(job[failing], minlength=jobs),
+        outcome=np.asarray(codes, dtype=np.int8),
+        status=frame["status"].to_numpy(dtype=np.int64),
     )
 
 

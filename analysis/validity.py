@@ -11,9 +11,11 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.completeness import trace_faults
 from analysis.estimators import saturated_rate
 from analysis.result import GeneratorHealth
 from analysis.run_directory import RunFiles
+from analysis.trace import TraceFile
 from domain.experiment import Experiment
 
 LAG_FLOOR_S = 0.010
@@ -22,6 +24,8 @@ TIMEOUT_SHARE = 0.1
 CPU_LIMIT = 0.97
 RATE_TOLERANCE = 0.03
 RATE_SIGMAS = 5.0
+SERVED_SLACK = 20
+"""Completions at the first scrape that may be the harness's own probing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +67,22 @@ def _number(data: Mapping[str, Any], name: str) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def assess(files: RunFiles, extra_warnings: tuple[str, ...] = ()) -> Validity:
-    """Every reason and warning that a run directory gives; ``extra_warnings`` come first."""
+def assess(files: RunFiles, trace: TraceFile | None = None) -> Validity:
+    """Every reason and warning that a run directory gives; without a trace, all but those it gives."""
     live = files.experiment.live()
-    warnings = [*files.warnings, *extra_warnings]
+    warnings = [*files.warnings, *_used_before(files.server, live)]
     reasons = list(_state(files.run))
     reasons += [f"The harness reports: {fault}" for fault in files.run.get("harness_faults") or []]
     reasons += _missing_workers(files.run, files.workers)
     for worker in files.workers:
         reasons += _generator(worker, live)
         warnings += _busy_but_punctual(worker)
+    if trace is not None:
+        reasons += trace_faults(trace, files.workers, live)
     kernel = _kernel(files.run)
-    (reasons if _owns_target(files.run) else warnings).extend(kernel)
+    (reasons if files.owns_target else warnings).extend(kernel)
     reasons += _clock(files.server, live)
     return Validity(tuple(reasons), tuple(warnings))
-
-
-def _owns_target(run: Mapping[str, Any]) -> bool:
-    target = run.get("target")
-    return bool(target.get("own")) if isinstance(target, dict) else False
 
 
 def _state(run: Mapping[str, Any]) -> Iterator[str]:
@@ -124,8 +125,9 @@ def _generator(worker: Mapping[str, Any], live: Experiment) -> Iterator[str]:
     stopped = worker.get("stopped_by")
     if stopped:
         yield f"{name} was stopped before its load was done: {stopped}."
-    elif sent < planned:
-        yield f"{name} sent {sent:,} of {planned:,} planned jobs: none may be left out."
+    elif worker.get("finished") and sent != planned:
+        # Before its end a worker may be caught between planning a job and sending it.
+        yield f"{name} sent {sent:,} of {planned:,} planned jobs: all must be sent, and no others."
     refused = int(_number(worker, "refused_sockets"))
     if refused:
         yield f"{name} had no descriptor or port for {refused:,} attempts (limit 0)."
@@ -158,8 +160,8 @@ def _clock(server: pd.DataFrame, live: Experiment) -> Iterator[str]:
     lag = float(server["clock_lag_p99_s"].max())
     if lag > limit:
         yield f"The target delivered answers late: p99 clock lag {_ms(lag)}, over the limit of {_ms(limit)}."
-    refused = int(server["refused_sockets"].max()) if "refused_sockets" in server else 0
-    if refused:
+    refused = _refused_sockets(server)
+    if refused > 0:
         yield f"The target had no descriptor for {refused} connections, so it could not accept them."
     rate, completed = saturated_rate(server, [(0.0, float("inf"))])
     if rate is None:
@@ -171,6 +173,25 @@ def _clock(server: pd.DataFrame, live: Experiment) -> Iterator[str]:
         yield (
             f"The target served {rate:.4g} attempts/s when saturated instead of {setting:.4g}: "
             f"{off:+.1%}, over the limit of {allowed:.1%}."
+        )
+
+
+def _refused_sockets(server: pd.DataFrame) -> int:
+    """How far the counter moved between scrapes: it runs over the target's life, not the run's."""
+    counted = server["refused_sockets"].dropna()
+    return int(counted.iloc[-1] - counted.iloc[0]) if len(counted) else 0
+
+
+def _used_before(server: pd.DataFrame, live: Experiment) -> Iterator[str]:
+    """A target that had served more at the first scrape than it can have served since the run's start."""
+    counted = server[["t_s", "completed"]].dropna()
+    if live.service is None or counted.empty:
+        return
+    t, completed = float(counted["t_s"].iloc[0]), int(counted["completed"].iloc[0])
+    if completed > SERVED_SLACK + 2 * live.service.capacity_per_s * max(0.0, t):
+        yield (
+            f"The target had completed {completed:,} attempts when it was first looked at, {t:.1f} s into "
+            "the run: it served others before, and its clock lags are counted over its whole life."
         )
 
 

@@ -78,6 +78,8 @@ def show(result: RunResult, code: ExitCode, *, as_json: bool, out: Console) -> N
 
 
 def _text(value: float | str | None) -> str:
-    return (
-        f"{value:.4g}" if isinstance(value, float | int) else str(value if value is not None else "nothing")
-    )
+    from analysis.wording import number
+
+    if value is None:
+        return "nothing"
+    return value if isinstance(value, str) else number(value)

@@ -105,6 +105,7 @@ def _scrapes(live, capacity, starts, ends, rows, end) -> pd.DataFrame:
             "saturated_completed": finished,
             "clock_lag_p99_s": 0.001,
             "clock_lag_max_s": 0.002,
+            "refused_sockets": 0,
         }
     )
     return frame.reindex(columns=list(SERVER_COLUMNS)).astype("float64")

@@ -62,6 +62,13 @@ def worker_json(**changes: Any) -> dict[str, Any]:
     }
 
 
+def counts(simulated: Simulated) -> dict[str, int]:
+    """What the one worker of a simulation counted: jobs planned and sent, attempts sent."""
+    sent = simulated.attempts.query("outcome != 'refused'")
+    first = int((sent["attempt"] == 1).sum())
+    return {"planned": first, "sent": first, "attempts": len(sent)}
+
+
 def write_part(directory: Path, rows: pd.DataFrame, number: int = 0) -> Path:
     """One part of the trace."""
     path = directory / ATTEMPTS_DIRECTORY / f"part-00-{number:05d}.parquet"
@@ -94,7 +101,8 @@ def write_run(
     (directory / "run.json").write_text(json.dumps(run_json(experiment, **(run or {}))), encoding="utf-8")
     generator = directory / "generator"
     generator.mkdir(exist_ok=True)
-    (generator / "worker-00.json").write_text(json.dumps(worker_json(**(worker or {}))), encoding="utf-8")
+    health = worker_json(**{**counts(simulated), **(worker or {})})
+    (generator / "worker-00.json").write_text(json.dumps(health), encoding="utf-8")
     half = len(simulated.rows) // 2
     write_part(directory, simulated.rows.iloc[:half], 0)
     write_part(directory, simulated.rows.iloc[half:], 1)

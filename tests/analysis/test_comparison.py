@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,10 +10,12 @@ from analysis.comparison import compare, confirmed
 from analysis.estimators import Findings, measure
 from analysis.prediction import predict
 from analysis.result import Check, Measurement
+from analysis.summary import analyse
 from analysis.trace import attempts_of
 from analysis.verdict import judge
 from domain.experiment import Expectation, Experiment, Phase
-from tests.analysis.fifo import EMPTY_SERVER, kit, simulate
+from tests.analysis.fifo import EMPTY_SERVER, Simulated, kit, simulate
+from tests.analysis.run_files import write_run
 
 
 def look(experiment: Experiment, *, foreign: bool = False) -> tuple[Measurement, Findings]:
@@ -100,6 +104,18 @@ def test_check_without_samples_fails() -> None:
     assert checks["capacity_per_s"].measured is None
     assert not checks["capacity_per_s"].passed
     assert checks["capacity_per_s"].why == "nothing was measured"
+
+
+def test_foreign_target_has_no_capacity_to_check(tmp_path: Path) -> None:
+    """A scenario with [service] run against somebody else's: the prediction stands, capacity is left out."""
+    simulated = Simulated(simulate(TRAPPED).rows, EMPTY_SERVER)
+    run: dict[str, Any] = {"target": {"url": "http://x", "own": False}}
+    result = analyse(write_run(tmp_path, TRAPPED, simulated, run=run))
+    assert "capacity_per_s" not in {check.name for check in result.checks}
+    assert (result.outcome, result.confirmed) == ("trapped", True)
+    own = analyse(write_run(tmp_path, TRAPPED, simulated))
+    assert [check.name for check in own.checks if not check.passed] == ["capacity_per_s"]
+    assert own.confirmed is False
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from analysis.prediction import predict
 from analysis.result import QUANTITIES, Measurement
 from analysis.trace import attempts_of
 from analysis.verdict import judge
-from domain.experiment import Experiment, Phase
+from domain.experiment import Experiment, Phase, RunSettings
 from tests.analysis.fifo import EMPTY_SERVER, Simulated, demo, kit, outage, simulate
 
 
@@ -43,7 +43,7 @@ def test_f2_40_is_trapped_with_the_numbers_of_the_theory() -> None:
     assert measured.values["demand_per_s"] == pytest.approx(64, rel=0.05)
     assert measured.values["goodput_ratio"] == 0.0
     assert measured.values["recovery_s"] is None
-    assert any("does not fall" in sentence for sentence in measured.evidence)
+    assert any("does not drain" in sentence for sentence in measured.evidence)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -237,6 +237,61 @@ def test_saturated_rate_leaves_out_cut_capacity() -> None:
     )
     assert saturated_rate(server, [(0.0, 9.0)]) == (100.0, 100)
     assert saturated_rate(server, [(2.0, 9.0)]) == (None, 0)
+
+
+def test_amplification_counts_the_jobs_that_succeed_too() -> None:
+    """Two fifths of the failing jobs are answered at their first attempt: 2.2 attempts a job, not 3."""
+    experiment = kit(0.4)
+    simulated = simulate(experiment)
+    rows = simulated.rows.copy()
+    lucky = rows["job_id"] % 5 < 2
+    rows.loc[lucky & (rows["attempt"] == 1) & (rows["outcome"] == "timeout"), "outcome"] = "ok"
+    rows = rows[~(lucky & (rows["attempt"] > 1))]
+    measured, _ = look(experiment, Simulated(rows, simulated.server))
+    assert measured.values["amplification"] == pytest.approx(0.4 * 1 + 0.6 * 3, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seed: kit(0.4, speedup=50, seed=seed),
+        lambda seed: kit(0.3, watch_s=12_000, speedup=50, seed=seed),
+        lambda seed: kit(0.25, watch_s=4000, speedup=50, seed=seed),
+        lambda seed: replace(demo(), run=RunSettings(1.0, seed)),
+        lambda seed: replace(outage(0.4), run=RunSettings(10.0, seed)),
+    ],
+    ids=["f2-40", "f2-30", "edge-trigger", "demo", "outage"],
+)
+def test_amplification_is_m_while_a_queue_fails(make: Callable[[int], Experiment], seed: int) -> None:
+    """All jobs of the settled part count, and still it is m within 1%: three attempts each."""
+    measured, findings = look(make(seed))
+    assert measured.values["amplification"] == pytest.approx(3, rel=0.01)
+    assert findings.samples["amplification"] > 100
+
+
+def test_relapse_after_shedding_is_no_recovery() -> None:
+    """It drains in the shed phase, and half the answers of the restored phase fail again to the end."""
+    experiment = kit(0.4, watch_s=400, after=(Phase("shed", 2400, 0.05), Phase("restored", 600)))
+    simulated = simulate(experiment)
+    assert look(experiment, simulated)[0].after_shed == "recovered"
+    rows = simulated.rows.copy()
+    rows.loc[rows["sent_s"] > 330, "outcome"] = "timeout"
+    measured, _ = look(experiment, Simulated(rows, simulated.server))
+    assert measured.outcome == "trapped"
+    assert measured.after_shed == "undecided"
+    assert measured.values["shed_recovery_s"] is None
+
+
+def test_relapse_that_ends_counts_from_its_own_end() -> None:
+    """Well for minutes, failing for ten seconds more, well for good: recovered after the second time."""
+    experiment = kit(0.4, watch_s=400, after=(Phase("shed", 2400, 0.05), Phase("restored", 600)))
+    simulated = simulate(experiment)
+    rows = simulated.rows.copy()
+    rows.loc[rows["sent_s"].between(330, 340), "outcome"] = "timeout"
+    measured, _ = look(experiment, Simulated(rows, simulated.server))
+    assert measured.after_shed == "recovered"
+    assert measured.values["shed_recovery_s"] == pytest.approx(3400 - 800, abs=10)
 
 
 @pytest.mark.parametrize("make", [lambda: kit(0.4), lambda: kit(0.2), demo])

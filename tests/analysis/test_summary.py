@@ -106,13 +106,14 @@ def test_run_that_left_nothing_behind(tmp_path: Path) -> None:
     write_summary(result)
 
 
-def test_damaged_part_is_a_warning_of_the_result(tmp_path: Path) -> None:
-    """The rest is analysed."""
+def test_damaged_part_makes_the_run_invalid(tmp_path: Path) -> None:
+    """The rest is analysed, but what is lost could have changed the verdict."""
     write_run(tmp_path, demo(), simulate(demo()))
-    (tmp_path / "attempts" / "part-00-00009.parquet").write_bytes(b"PAR1")
+    (tmp_path / "attempts" / "part-00-00002.parquet").write_bytes(b"PAR1")
     result = analyse(tmp_path)
-    assert any("part-00-00009" in warning for warning in result.warnings)
-    assert result.outcome == "trapped"
+    (reason,) = result.invalid_reasons
+    assert "part-00-00002" in reason
+    assert (result.outcome, result.valid, result.confirmed) == ("trapped", False, None)
 
 
 def test_directory_that_is_no_run(tmp_path: Path) -> None:

@@ -51,17 +51,17 @@ def test_no_parts_give_an_empty_trace(tmp_path: Path) -> None:
 
 
 def test_damaged_part_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
-    """Damage costs one part and makes one warning; a stray temporary file makes none."""
+    """Damage costs one part and is one fault; a stray temporary file is none."""
     write_part(tmp_path, rows(DONE), 0)
     part = write_part(tmp_path, rows(DONE), 1)
     part.write_bytes(part.read_bytes()[:40])
     (part.parent / "part-00-00002.parquet.tmp").write_bytes(b"half")
-    (part.parent / "part-00-00003.parquet").write_bytes(b"")
+    (part.parent / "part-00-00002.parquet").write_bytes(b"")
     trace = read_trace(tmp_path)
     assert len(trace.attempts) == 1
-    assert [warning.split()[1] for warning in trace.warnings] == [
+    assert [fault.split()[1] for fault in trace.faults] == [
         "part-00-00001.parquet",
-        "part-00-00003.parquet",
+        "part-00-00002.parquet",
     ]
 
 
@@ -69,7 +69,20 @@ def test_part_without_a_column_is_damaged(tmp_path: Path) -> None:
     """A Parquet file of something else is no part of the trace."""
     write_part(tmp_path, rows(DONE), 0)
     pd.DataFrame({"job_id": [1]}).to_parquet(tmp_path / "attempts" / "part-00-00001.parquet")
-    assert len(read_trace(tmp_path).warnings) == 1
+    assert len(read_trace(tmp_path).faults) == 1
+
+
+def test_gap_in_the_numbers_of_a_worker_is_a_fault(tmp_path: Path) -> None:
+    """Part numbers count from 0 without gaps, for each worker; a missing last one cannot be seen here."""
+    for number in (0, 1, 4):
+        write_part(tmp_path, rows(DONE), number)
+    other = tmp_path / "attempts" / "part-01-00001.parquet"
+    other.write_bytes((tmp_path / "attempts" / "part-00-00000.parquet").read_bytes())
+    faults = read_trace(tmp_path).faults
+    assert [fault.split(" missing")[0] for fault in faults] == [
+        "part-00-00002.parquet of the trace and 1 more are",
+        "part-01-00000.parquet of the trace is",
+    ]
 
 
 def test_jobs_count_their_attempts() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from analysis.run_directory import RunFiles
+from analysis.summary import analyse
 from analysis.validity import assess, generator_health
-from tests.analysis.fifo import EMPTY_SERVER, kit, simulate
-from tests.analysis.run_files import run_json, worker_json
+from tests.analysis.fifo import EMPTY_SERVER, Simulated, kit, simulate
+from tests.analysis.run_files import run_json, worker_json, write_run
 
 EXPERIMENT = kit(0.4)  # run ten times as fast: a timeout of one second of the wall clock
 SERVER = simulate(EXPERIMENT, until_s=60).server
@@ -41,6 +42,7 @@ def test_good_run_is_valid() -> None:
         ({"lag_max_s": 1.2}, "more than the whole timeout of 1,000.0 ms"),
         ({"cpu_ratio_peak": 0.99, "lag_p99_s": 0.02}, "used 99% of a core at its peak"),
         ({"sent": 999}, "sent 999 of 1,000 planned jobs"),
+        ({"sent": 1001}, "sent 1,001 of 1,000 planned jobs"),
         ({"sent": 10, "stopped_by": "the user"}, "was stopped before its load was done: the user"),
         ({"refused_sockets": 3}, "no descriptor or port for 3 attempts"),
         ({"recorder_fault": "disk full"}, "could not record everything: disk full"),
@@ -107,10 +109,35 @@ def test_target_that_could_not_keep_its_rate() -> None:
     assert "instead of 160" in reason
 
 
-def test_target_that_ran_out_of_descriptors() -> None:
-    """Connections it could not accept are the machine's fault."""
-    (reason,) = assess(files(server=SERVER.assign(refused_sockets=3))).reasons
-    assert "no descriptor for 3 connections" in reason
+def test_worker_caught_between_planning_and_sending_is_not_at_fault() -> None:
+    """Only at its end must a worker have sent all that was due; that it has no end is one reason."""
+    (reason,) = assess(files(finished=False, sent=999)).reasons
+    assert "did not finish" in reason
+
+
+def test_target_that_ran_out_of_descriptors(tmp_path: Path) -> None:
+    """Connections it could not accept are the machine's fault; the counter is that of its whole life."""
+    simulated = simulate(EXPERIMENT, until_s=60)
+    during = simulated.server["t_s"] >= 20
+    for change, reasons in (({}, []), ({"refused_sockets": 7 + 3.0 * during}, ["3"])):
+        server = simulated.server.assign(**{"refused_sockets": 7.0, **change})
+        result = analyse(write_run(tmp_path, EXPERIMENT, Simulated(simulated.rows, server)))
+        said = [reason.split()[6] for reason in result.invalid_reasons]
+        assert said == reasons
+        assert all("no descriptor for" in reason for reason in result.invalid_reasons)
+
+
+def test_target_that_served_others_before_warns() -> None:
+    """Its counters and its clock lags are not those of this run alone; rates are, being differences."""
+    used = SERVER.assign(
+        completed=SERVER["completed"] + 5000,
+        saturated_completed=SERVER["saturated_completed"] + 4000,
+        saturated_s=SERVER["saturated_s"] + 50,
+    )
+    validity = assess(files(server=used))
+    assert validity.valid
+    (warning,) = validity.warnings
+    assert "had completed 5," in warning
 
 
 def test_foreign_service_has_no_clock_to_keep() -> None:
@@ -138,5 +165,4 @@ def test_health_over_workers_is_that_of_the_worst() -> None:
 
 def test_unreadable_files_become_warnings() -> None:
     """What was skipped while reading is said."""
-    validity = assess(replace(files(), warnings=("a",)), ("b",))
-    assert validity.warnings == ("a", "b")
+    assert assess(replace(files(), warnings=("a",))).warnings == ("a",)

@@ -65,7 +65,7 @@ def test_each_says_what_it_expects_and_from_where(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "rho", "amplified", "minutes"),
     [
-        ("demo", 0.4, 1.2, 61 / 60),
+        ("demo", 0.45, 1.35, 59 / 60),
         ("edge-trigger", 0.25, 0.75, 220 / 60),
         ("f1", 0.5, 1.5, 2),
         ("f2-30", 0.3, 0.9, 248 / 60),
@@ -145,10 +145,10 @@ def test_the_outage_drains_with_a_margin() -> None:
 
 
 def test_the_demo_drains_with_a_margin() -> None:
-    """The wait at the end of the watch, paid off at 1 − Aρ/4 and then 1 − ρ/4, fits the shed phase."""
+    """The wait at the end of the watch, paid off at 1 − Aρ/5 and then 1 − ρ/5, fits the shed phase."""
     scenario = SCENARIOS["demo"]
     _, surge, watch, shed, _ = scenario.demand.phases
-    rho, amplification, timeout = 0.4, 3, 1.0
+    rho, amplification, timeout = 0.45, 3, 1.0
     ramp = timeout / (surge.factor * rho - 1)
     wait = timeout + (amplification * surge.factor * rho - 1) * (surge.duration_s - ramp)
     wait += (amplification * rho - 1) * watch.duration_s
