@@ -65,7 +65,7 @@ def test_each_says_what_it_expects_and_from_where(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "rho", "amplified", "minutes"),
     [
-        ("demo", 0.45, 1.35, 59 / 60),
+        ("demo", 0.45, 1.35, 61 / 60),
         ("edge-trigger", 0.25, 0.75, 220 / 60),
         ("f1", 0.5, 1.5, 2),
         ("f2-30", 0.3, 0.9, 248 / 60),
