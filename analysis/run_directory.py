@@ -34,6 +34,7 @@ SERVER_COLUMNS = (
     "clock_lag_p99_s",
     "clock_lag_max_s",
     "refused_sockets",
+    "listen_drops",
 )
 
 

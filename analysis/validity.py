@@ -79,8 +79,14 @@ def assess(files: RunFiles, trace: TraceFile | None = None) -> Validity:
         warnings += _busy_but_punctual(worker)
     if trace is not None:
         reasons += trace_faults(trace, files.workers, live)
-    kernel = _kernel(files.run)
-    (reasons if files.owns_target else warnings).extend(kernel)
+    drops = _listen_drops(files.server)
+    if drops:
+        reasons.append(
+            f"The kernel dropped {drops:,} connections before the target could accept them (limit 0)."
+        )
+    # The kernel's own counters are of all programs: they only count where the target's socket is silent.
+    blame = reasons if files.owns_target and drops is None else warnings
+    blame.extend(_kernel(files.run))
     reasons += _clock(files.server, live)
     return Validity(tuple(reasons), tuple(warnings))
 
@@ -149,7 +155,16 @@ def _kernel(run: Mapping[str, Any]) -> Iterator[str]:
     for name, words in (("listen_overflows", "overflowed a listen queue"), ("listen_drops", "dropped")):
         count = int(_number(kernel, name)) if isinstance(kernel, dict) else 0
         if count > 0:
-            yield f"The kernel {words} {count:,} times while connections were opened (limit 0)."
+            yield (
+                f"The kernel {words} {count:,} times while connections were opened, "
+                "to this or another program of this machine (limit 0)."
+            )
+
+
+def _listen_drops(server: pd.DataFrame) -> int | None:
+    """Connections dropped at the target's own socket between the first and the last scrape, if it says."""
+    found = server["listen_drops"].dropna() if "listen_drops" in server else pd.Series(dtype="float64")
+    return int(found.iloc[-1] - found.iloc[0]) if len(found) else None
 
 
 def _clock(server: pd.DataFrame, live: Experiment) -> Iterator[str]:

@@ -8,6 +8,7 @@ import errno
 import logging
 import resource
 import socket
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,34 @@ from domain.errors import ConfigurationError, Fault
 log = logging.getLogger("tipover.target")
 
 _ACCEPTS_PER_TURN = 64
+_SO_MEMINFO = 55
+_MEMINFO = struct.Struct("9I")
+_MEMINFO_DROPS = 8
 _SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
 
 
-async def listen(runner: web.AppRunner, host: str, port: int, backlog: int) -> tuple[str, int]:
-    """Serve ``runner`` on an address; returns it with the port it got. ConfigurationError if it is taken."""
+async def listen(runner: web.AppRunner, host: str, port: int, backlog: int) -> socket.socket:
+    """Serve ``runner`` on an address; returns the listening socket. ConfigurationError if it is taken."""
     _warn_of_somaxconn(backlog)
     sock = _bind(host, port)
     # asyncio accepts as many connections in one turn of the loop as the backlog it is told, and nothing
     # else is served meanwhile. So it is told a small one, and the kernel the real one.
     await web.SockSite(runner, sock, backlog=_ACCEPTS_PER_TURN).start()
     sock.listen(backlog)
-    bound = sock.getsockname()
-    return str(bound[0]), int(bound[1])
+    return sock
+
+
+def dropped_connections(listener: socket.socket) -> int | None:
+    """How many connections the kernel dropped because this socket's accept queue was full.
+
+    None where the kernel does not say (SO_MEMINFO is Linux's). The counters in /proc/net/netstat are those
+    of every program in the network namespace; these are this socket's own.
+    """
+    try:
+        values = listener.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+        return int(_MEMINFO.unpack(values)[_MEMINFO_DROPS])
+    except (OSError, struct.error):
+        return None
 
 
 def raise_descriptor_limit() -> None:

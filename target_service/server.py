@@ -17,7 +17,7 @@ from domain.attempts import ATTEMPT_HEADER, REQUEST_ID_HEADER
 from domain.errors import Fault
 from domain.observer import AttemptObserver, NullObserver
 from target_service.completions import Completions, Ticket
-from target_service.listening import AcceptFaults, listen, raise_descriptor_limit
+from target_service.listening import AcceptFaults, dropped_connections, listen, raise_descriptor_limit
 from target_service.pods import Pods, SleepPods
 from target_service.settings import Order, TargetSettings, parse_order
 from target_service.spin import SpinPods
@@ -56,6 +56,7 @@ class Target:
         self._accept_faults = AcceptFaults()
         self._loop.set_exception_handler(self._accept_faults)
         self._closed = False
+        self.listen_drops: Callable[[], int | None] = lambda: None
 
     def application(self) -> web.Application:
         """The routes."""
@@ -82,6 +83,7 @@ class Target:
             "clock_lag_p99_s": done.lag.quantile(0.99),
             "clock_lag_max_s": done.lag.max_s,
             "refused_sockets": self._accept_faults.count,
+            "listen_drops": self.listen_drops(),
             "mode": self._settings.mode,
             "seed": self._settings.seed,
             "now_monotonic_s": self._loop.time(),
@@ -172,7 +174,9 @@ async def serve(
     )
     await runner.setup()
     try:
-        host, port = await listen(runner, settings.host, settings.port, settings.backlog)
+        listener = await listen(runner, settings.host, settings.port, settings.backlog)
+        target.listen_drops = lambda: dropped_connections(listener)
+        host, port = listener.getsockname()[:2]
         ready(host, port)
         await stop.wait()
     finally:

@@ -83,6 +83,19 @@ def test_dropped_connections_of_a_foreign_target_only_warn() -> None:
     assert len(validity.warnings) == 2
 
 
+def test_drops_at_the_targets_own_socket_decide() -> None:
+    """They are the target's fault and nobody else's; the machine's counters then only warn."""
+    kernel = {"kernel": {"listen_overflows": 4, "listen_drops": 4}}
+    rising = SERVER.assign(listen_drops=range(len(SERVER)))
+    (reason,) = assess(files(server=rising, run=kernel)).reasons
+    assert f"dropped {len(SERVER) - 1:,} connections before the target" in reason
+    quiet = assess(files(server=SERVER.assign(listen_drops=7.0), run=kernel))
+    assert quiet.valid
+    assert len(quiet.warnings) == 2
+    silent = assess(files(server=SERVER.assign(listen_drops=float("nan")), run=kernel))
+    assert len(silent.reasons) == 2
+
+
 def test_kernel_counters_that_could_not_be_read_are_no_fault() -> None:
     """Null says that they are not known."""
     assert assess(files(run={"kernel": {"listen_overflows": None, "listen_drops": None}})).valid

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import errno
 import itertools
 import json
@@ -17,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from domain.errors import ConfigurationError
 from meter.counting import AttemptCounts
 from meter.exporter import ServerPage
-from target_service.listening import AcceptFaults
+from target_service.listening import AcceptFaults, dropped_connections
 from target_service.queue import demands
 
 pytestmark = pytest.mark.sockets
@@ -138,6 +139,19 @@ def test_an_outage_by_order(target):
             assert state["busy_s"] == pytest.approx(2000 * backlog_s / 500)
 
     asyncio.run(scenario())
+
+
+def test_connections_dropped_at_the_full_accept_queue_are_counted():
+    """A listener with room for one, which nobody accepts from, drops the rest; another's count stays 0."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as clients:
+        other = clients.enter_context(socket.create_server(("127.0.0.1", 0)))
+        assert dropped_connections(full) == 0
+        for _ in range(6):
+            client = clients.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        assert dropped_connections(full) >= 4
+        assert dropped_connections(other) == 0
 
 
 @pytest.mark.parametrize("mode", ["sleep", "spin"])
