@@ -53,7 +53,7 @@ def _outcome(
         return "undecided", [*evidence, "Less than two timeouts of the watch were seen: nothing to judge."]
     if not episodes:
         well = (findings.values["goodput_ratio"] or 0.0) >= WELL_GOODPUT
-        return ("healthy" if well else "undecided"), [*evidence, _never_failed(findings)]
+        return ("healthy" if well else "undecided"), [*evidence, _never_failed(attempts)]
     for episode in episodes:
         until = f"to {episode.end_s * scale:,.0f} s"
         ended = until if episode.recovered else f"{until}, where what can be judged of the watch ends"
@@ -88,10 +88,15 @@ def _cut_short(findings: Findings, scale: float) -> list[str]:
     return [f"The trace ends at {findings.trace_end_s * scale:,.0f} s of {planned * scale:,.0f} s."]
 
 
-def _never_failed(findings: Findings) -> str:
-    ratio = findings.values["goodput_ratio"]
-    seen = "" if ratio is None else f"; {100 * ratio:.1f}% of the jobs were answered in time at the end"
-    return f"At no time did half of the jobs fail for a timeout or longer{seen}."
+def _never_failed(attempts: Attempts) -> str:
+    jobs, answered = attempts.job_answered.size, int(attempts.job_answered.sum())
+    failed = int(attempts.job_failed.sum())
+    if not failed:
+        return f"Not one attempt failed; {answered:,} of {jobs:,} jobs were answered in time."
+    return (
+        f"At no time did half of the jobs fail for a timeout or longer; {failed:,} attempts failed, "
+        f"and {answered:,} of {jobs:,} jobs were answered in time."
+    )
 
 
 def _foreign(findings: Findings, scale: float) -> tuple[Outcome, str]:
