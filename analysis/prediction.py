@@ -159,7 +159,7 @@ def _values(story: _Story) -> Values:
 def _goodput_ratio(trace: FluidTrace, start_s: float, end_s: float) -> float | None:
     inside = (trace.t_s >= start_s) & (trace.t_s < end_s)
     wanted = float(trace.demand_per_s[inside].sum())
-    return float(trace.goodput_per_s[inside].sum()) / wanted if wanted > 0 else None
+    return min(1.0, float(trace.goodput_per_s[inside].sum()) / wanted) if wanted > 0 else None
 
 
 def _shed_recovery_s(experiment: Experiment, trace: FluidTrace) -> float | None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from analysis.estimators import retry_span_s
 from analysis.result import Floats
 from analysis.trace import Attempts
 from domain.experiment import Experiment
@@ -38,7 +39,8 @@ def build_series(attempts: Attempts, server: pd.DataFrame, experiment: Experimen
     """One row per bucket with ``COLUMNS``, as ``RunResult.series`` says; NaN where a bucket has no samples.
 
     Ratios count jobs by their bucket of planned start; a job that the run ended before it could be
-    answered or time out is left out of ``success_ratio``.
+    answered or time out is left out of ``success_ratio``, one that could have made more attempts is left
+    out of ``amplification``.
     """
     scale, width = experiment.run.speedup, bucket_s(experiment)
     live_end = min(attempts.end_s, experiment.duration_s / scale)
@@ -55,6 +57,8 @@ def build_series(attempts: Attempts, server: pd.DataFrame, experiment: Experimen
         attempts.job_planned_s <= attempts.end_s - experiment.client.timeout_s / scale
     )
     due = attempts.job_planned_s
+    # A job that could have gone on when the trace ended has not made all its attempts.
+    over = attempts.job_answered | (due <= attempts.end_s - retry_span_s(experiment.live()))
     p50, p95 = _latency(attempts, edges)
     return pd.DataFrame(
         {
@@ -63,7 +67,7 @@ def build_series(attempts: Attempts, server: pd.DataFrame, experiment: Experimen
             "ingress_per_s": per_second(attempts.sent_s[attempts.sent]),
             "goodput_per_s": per_second(attempts.done_s[attempts.ok]),
             "success_ratio": _mean(due[known], attempts.job_answered[known].astype(np.float64), edges),
-            "amplification": _mean(due, attempts.job_sent.astype(np.float64), edges),
+            "amplification": _mean(due[over], attempts.job_sent[over].astype(np.float64), edges),
             "latency_p50_s": p50 * scale,
             "latency_p95_s": p95 * scale,
             "wait_s": _mean(server["t_s"].to_numpy(), server["backlog_s"].to_numpy(), edges) * scale,

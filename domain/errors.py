@@ -33,7 +33,8 @@ class Fault:
     value: object
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.rule} (got {self.value!r})"
+        # What is missing has no value to show.
+        return f"{self.field}: {self.rule}" + ("" if self.value is None else f" (got {self.value!r})")
 
 
 class ConfigurationError(TipoverError):

@@ -29,7 +29,13 @@ class Destination:
         if not parts.hostname:
             faults.append(Fault("target", "names no host", shown))
         if parts.path not in {"", "/"} or parts.query:
-            faults.append(Fault("target", "must be a base URL; the path belongs to the request", shown))
+            faults.append(
+                Fault(
+                    "target",
+                    "must be a base URL; the path is the request's (GET /work, or a locustfile's)",
+                    shown,
+                )
+            )
         try:
             port = parts.port or 80
         except ValueError:

@@ -88,6 +88,13 @@ class StormSide:
             on_attempt_end=self._tell_locust(user) if self.settings.report_to_locust else None,
             finished=self.finished,
         )
+        log.info(
+            "the load is the scenario's (%s, %.0f s); the number of users asked for changes nothing",
+            self.live.name,
+            self.live.duration_s,
+        )
+        if out is None:
+            log.info("no trace is kept: give --out DIR to be able to judge this run")
         self.session.start()
 
     def stop(self, reason: str) -> None:

@@ -25,6 +25,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "finite_number": lambda _: "must be a finite number",
     "greater_than": lambda limit: f"must be greater than {limit['gt']:g}",
     "greater_than_equal": lambda limit: f"must be at least {limit['ge']:g}",
+    "less_than": lambda limit: f"must be less than {limit['lt']:g}",
     "less_than_equal": lambda limit: f"must be at most {limit['le']:g}",
     "int_type": lambda _: "must be a whole number",
     "string_type": lambda _: "must be text",

@@ -33,7 +33,13 @@ def cross_faults(raw: Raw, *, need_service: bool) -> list[Fault]:
     """Every fault that takes more than one value to see."""
     faults = []
     if need_service and "service" not in raw:
-        faults.append(Fault("service", "is required: this command has to know the service's capacity", None))
+        faults.append(
+            Fault(
+                "service",
+                "is required to start our own; or give --target URL to test a service of yours",
+                None,
+            )
+        )
     faults += _demand_faults(raw)
     faults += _phase_faults(raw)
     faults += _backoff_faults(_table(raw, "client"))

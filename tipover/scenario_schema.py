@@ -131,8 +131,8 @@ class PhaseTable(Table):
 class DemandTable(Table):
     """``[demand]``: first attempts, as ``utilization`` of the capacity or as ``arrival_rate_per_s``."""
 
-    utilization: Positive | None = Field(
-        default=None, description="first attempts over capacity, at factor 1"
+    utilization: Annotated[Positive, Field(lt=1)] | None = Field(
+        default=None, description="first attempts over capacity, at factor 1: a fraction, 0.45 for 45%"
     )
     arrival_rate_per_s: Positive | None = Field(default=None, description="first attempts/s, at factor 1")
     arrivals: ArrivalKind = _default(Demand, "arrivals")

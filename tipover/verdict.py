@@ -65,7 +65,8 @@ def show(result: RunResult, code: ExitCode, *, as_json: bool, out: Console) -> N
         out.print(f"  {sentence}")
     for check in result.checks:
         mark, colour = ("✓", "green") if check.passed else ("✗", "red")
-        line = f"{check.name}: predicted {_text(check.predicted)}, measured {_text(check.measured)}"
+        source = "expected" if check.name.endswith("_expected") or check.name == "outcome" else "predicted"
+        line = f"{check.name}: {source} {_text(check.predicted)}, measured {_text(check.measured)}"
         out.print(f"  {mark} {line}", style=colour if result.valid else "dim")
     for warning in result.warnings:
         out.print(f"  warning: {warning}", style="yellow")

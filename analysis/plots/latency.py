@@ -73,6 +73,11 @@ def _title(result: RunResult) -> str:
     outcomes = set(np.asarray(_of(result, "outcome"), dtype=str))
     if not outcomes:
         return "No attempt was recorded"
+    values, counts = np.unique(np.asarray(_of(result, "outcome"), dtype=str), return_counts=True)
+    share = dict(zip(values.tolist(), (counts / counts.sum()).tolist(), strict=True))
+    refused = share.get("rejected", 0.0) + share.get("error", 0.0)
+    if refused > share.get("timeout", 0.0) + share.get("late", 0.0):
+        return f"{refused:.0%} of the attempts were rejected or failed, which no queue explains"
     if outcomes & {"timeout", "late"}:
         return f"Attempts that took the whole timeout of {timeout} s found the queue too long"
     if outcomes - {"ok", "aborted"}:

@@ -140,6 +140,17 @@ def test_series_is_in_scenario_time_with_rates_as_they_are() -> None:
     assert slope == pytest.approx(0.2, abs=0.04)
 
 
+def test_amplification_over_time_leaves_out_jobs_that_were_not_through() -> None:
+    """While everything fails it is m to the end of what is known; the last m timeouts say nothing."""
+    experiment = kit(0.4)
+    simulated = simulate(experiment)
+    series = build_series(attempts_of(simulated.attempts), simulated.server, experiment)
+    failing = series[(series.t_s > 500) & series.amplification.notna()]
+    assert failing.amplification.min() == failing.amplification.max() == 3
+    unknown = series[series.amplification.isna()].t_s
+    assert unknown.min() >= experiment.duration_s - 4 * experiment.client.timeout_s
+
+
 def test_series_of_a_foreign_service_knows_no_wait() -> None:
     """NaN, not zero."""
     series = build_series(attempts_of(simulate(demo()).attempts), EMPTY_SERVER, demo())

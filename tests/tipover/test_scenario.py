@@ -160,6 +160,7 @@ RULES: list[tuple[list[tuple[str, Any]], str, str, object]] = [
     ([("demand.utilization", REMOVE)], "demand", "needs utilization or arrival_rate_per_s", None),
     ([("demand.utilization", math.nan)], "demand.utilization", "must be a finite number", math.nan),
     ([("demand.utilization", 0.0)], "demand.utilization", "must be greater than 0", 0.0),
+    ([("demand.utilization", 45.0)], "demand.utilization", "must be less than 1", 45.0),
     ([("service", REMOVE)], "demand.utilization", "needs a [service]", 0.4),
     (
         [("service", REMOVE), (f"{SPIKE}.capacity_factor", 0.5)],

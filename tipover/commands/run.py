@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -60,7 +61,7 @@ def run_scenario(
     options = RunOptions(processes, target, mode, tuple(allow_host or ()), locustfile, metrics_port)
     screen = error_console()
     minutes = experiment.live().duration_s / 60
-    screen.print(f"{experiment.title} ({experiment.name}, {minutes:.1f} min) → {directory}")
+    screen.print(f"{experiment.title} ({experiment.name}, {minutes:.1f} min)")
     with LiveView(experiment, screen) as view:
         record = run_experiment(experiment, directory, options, replace=replace, watch=view)
     for fault in record.facts["harness_faults"]:
@@ -75,6 +76,9 @@ def _check(processes: int, mode: str, locustfile: Path | None) -> None:
     faults = []
     if processes < 1:
         faults.append(Fault("--processes", "must be at least 1", processes))
+    most = max(2, os.cpu_count() or 1)
+    if processes > most:
+        faults.append(Fault("--processes", f"must be at most the machine's {most} cores", processes))
     if mode not in {"sleep", "spin"}:
         faults.append(Fault("--mode", "must be sleep or spin", mode))
     if locustfile is not None and not locustfile.is_file():

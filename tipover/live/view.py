@@ -15,6 +15,7 @@ from domain.experiment import Experiment, PlacedPhase
 from tipover.live.progress import ProgressFeed, Snapshot
 
 _LINE_EVERY_S = 5.0
+_RATES_OVER_S = 1.3
 _STATE_STYLE = {"healthy": "green", "struggling": "yellow", "failing": "bold red"}
 _STATE_WORDS = {
     "healthy": "healthy: answers come in time",
@@ -68,6 +69,9 @@ class LiveView:
         placed = self._phase(snapshot.t_s)
         now = time.monotonic()
         if placed.phase.name == self._last_phase and now - self._last_line_s < _LINE_EVERY_S:
+            return
+        # Rates are over the last second: a phase's first line waits until that second lies in it.
+        if snapshot.t_s - placed.start_s < min(_RATES_OVER_S, (placed.end_s - placed.start_s) / 2):
             return
         self._last_line_s, self._last_phase = now, placed.phase.name
         left_s = max(self._live_phases[-1].end_s - snapshot.t_s, 0.0)
