@@ -1,7 +1,7 @@
 # From a fresh clone, on a machine that has only Python (>= 3.11) and make:
 #   make demo    sets everything up, tips a service over and says where the report is
 #   make test    sets everything up, then lints, type-checks, checks the layers and runs every test
-#   make bench   measures the generator against plain Locust and bare gevent sockets
+#   make bench   measures the target, and the generator against Locust and bare gevent sockets
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -39,6 +39,7 @@ tests: setup
 	$(BIN)/pytest
 
 bench: setup
+	$(BIN)/python -m tests.bench.target
 	$(BIN)/python -m tests.bench.generator
 
 # Renews the exact pins from the ranges in pyproject.toml.

@@ -71,6 +71,6 @@ def _table(prediction: Prediction) -> Table:
     table.add_column("unit", no_wrap=True)
     table.add_column("meaning")
     for key, (unit, meaning) in QUANTITIES.items():
-        if key in prediction.values:
+        if prediction.values.get(key) is not None:
             table.add_row(key, number(prediction.values[key]), "" if unit == "1" else unit, meaning)
     return table

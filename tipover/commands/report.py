@@ -20,7 +20,7 @@ def report_run(
     directory: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)],
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Judge a run again and write its summary, plots, report and junit.xml anew."""
+    """Judge a run again, from its files alone."""
     from tipover.commands.output import console, error_console
     from tipover.verdict import exit_code, publish, show
 

@@ -1,4 +1,4 @@
-"""What the target costs: ``python -m tests.target_service.bench_target`` (half a minute, loopback only).
+"""What the target costs: ``python -m tests.bench.target`` (half a minute, loopback only).
 
 Requests per second and CPU per request on kept connections, CPU and memory per queued request whose
 client has gone, CPU per completion of those, and the time to shut down with all of them queued.
