@@ -84,7 +84,7 @@ def test_a_bad_scenario_exits_2_with_all_faults(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
         "tipover: scenario 'bad' has 6 faults",
-        "  - client.timeout_s: is required (got None)",
+        "  - client.timeout_s: is required",
         "  - client.timeout_ms: is not a known key; did you mean timeout_s, in seconds? (got 5)",
         "  - demand.phases[0].duration_s: must be greater than 0 (got 0)",
         "  - demand.utilization: needs a [service], whose capacity it is a part of; "
