@@ -89,8 +89,7 @@ def test_a_bad_scenario_exits_2_with_all_faults(tmp_path: Path) -> None:
         "  - demand.phases[0].duration_s: must be greater than 0 (got 0)",
         "  - demand.utilization: needs a [service], whose capacity it is a part of; "
         "without one give arrival_rate_per_s (got 0.4)",
-        "  - demand.phases[0].factor: is required (factor or capacity_factor) by a phase called 'spike' "
-        "(got None)",
+        "  - demand.phases[0].factor: is required (factor or capacity_factor) by a phase called 'spike'",
         "  - --speedup: must be greater than 0 (got -1.0)",
     ]
 
