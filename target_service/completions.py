@@ -6,8 +6,8 @@ from asyncio import Future
 from collections.abc import Callable
 from typing import Protocol
 
+from domain.lag import LagHistogram
 from domain.observer import AttemptObserver
-from target_service.lag import LagHistogram
 
 
 class Connection(Protocol):
@@ -54,7 +54,7 @@ class Completions:
     def deliver(self, ticket: Ticket, ideal_end_s: float, service_s: float) -> None:
         """A ticket's work has ended: ideally at ``ideal_end_s``, after ``service_s`` of service."""
         now_s = self._clock()
-        self.lag.record(now_s - ideal_end_s)
+        self.lag.add(now_s - ideal_end_s)
         transport = ticket.request.transport
         if transport is None or transport.is_closing():
             self.abandoned += 1

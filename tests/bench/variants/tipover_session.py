@@ -18,7 +18,7 @@ import time  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from domain.experiment import Client, Demand, Experiment, Phase, RunSettings  # noqa: E402
-from loadgen.health import LagHistogram  # noqa: E402
+from domain.lag import LagHistogram  # noqa: E402
 from loadgen.limits import raise_descriptor_limit  # noqa: E402
 from loadgen.request import Job, Request  # noqa: E402
 from loadgen.sender import Destination, HttpSender  # noqa: E402
