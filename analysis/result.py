@@ -6,13 +6,15 @@ Everything here is in scenario time: durations of the live run times the speed-u
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from domain.experiment import Experiment
+
+if TYPE_CHECKING:  # pandas takes a third of a second to import, and predictions need none of it
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 Outcome = Literal["healthy", "recovered", "trapped", "undecided"]
@@ -39,8 +41,10 @@ Values = dict[str, float | None]
 class FluidTrace:
     """The fluid model's path on one time grid (all arrays of shape (n,)).
 
-    ``wait_s`` is the time an attempt sent then would wait in the queue; inf while capacity is cut to
-    nothing and stays so.
+    ``ingress_per_s`` are all attempts sent, the rejected ones too; ``backlog`` counts attempts at
+    ``t_s``, the rates hold over the step that begins there. ``wait_s`` is the time an attempt sent then
+    would wait in the queue; inf while capacity is cut to nothing and stays so. ``pods`` are those that
+    serve.
     """
 
     t_s: Floats
@@ -50,6 +54,9 @@ class FluidTrace:
     backlog: Floats
     wait_s: Floats
     late: NDArray[np.bool_]
+    rejected_per_s: Floats
+    capacity_per_s: Floats
+    pods: Floats
 
 
 @dataclass(frozen=True)

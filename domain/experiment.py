@@ -8,9 +8,9 @@ from typing import Literal
 from domain.arrivals import ArrivalKind, ArrivalPlan, segments
 from domain.backoff import Backoff, NoBackoff
 from domain.retry import RetryPolicy
+from domain.service_time import ServiceTime
 
 ExpectedOutcome = Literal["healthy", "recovers", "trapped"]
-ServiceTime = Literal["exponential"]
 Discipline = Literal["fifo"]
 MAX_PODS = 10_000
 """More servers than one process can keep on its clock."""
@@ -22,7 +22,7 @@ class Service:
 
     pods: int
     rate_per_pod: float
-    service_time: ServiceTime = "exponential"
+    service_time: ServiceTime = field(default_factory=ServiceTime)
     discipline: Discipline = "fifo"
 
     @property

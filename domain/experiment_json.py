@@ -8,6 +8,7 @@ from typing import Any
 
 from domain.backoff import Backoff, ExponentialBackoff, FixedBackoff, FullJitterBackoff, NoBackoff
 from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
+from domain.service_time import ServiceTime
 
 _BACKOFFS: dict[str, type[Backoff]] = {
     kind.kind: kind for kind in (NoBackoff, FixedBackoff, ExponentialBackoff, FullJitterBackoff)
@@ -44,7 +45,14 @@ def from_json(data: dict[str, Any]) -> Experiment:
             phases=tuple(Phase(**phase) for phase in demand["phases"]),
             arrivals=demand["arrivals"],
         ),
-        service=Service(**data["service"]) if data["service"] else None,
+        service=_service(data["service"]) if data["service"] else None,
         run=RunSettings(**data["run"]),
         expect=Expectation(**data["expect"]) if data["expect"] else None,
     )
+
+
+def _service(data: dict[str, Any]) -> Service:
+    service_time = data["service_time"]
+    if isinstance(service_time, str):  # as runs before 0.2 recorded it
+        service_time = {"kind": service_time}
+    return Service(**{**data, "service_time": ServiceTime(**service_time)})

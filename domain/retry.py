@@ -30,6 +30,12 @@ class GiveUp:
 
 Decision = RetryAfter | GiveUp
 
+
+def attempts_left(attempt: int, max_attempts: float) -> bool:
+    """Whether a job whose attempt number ``attempt`` (1-based) has failed may make another one."""
+    return attempt < max_attempts
+
+
 SUCCEEDED = GiveUp("succeeded")
 EXHAUSTED = GiveUp("attempts_exhausted")
 BUDGET = GiveUp("budget")
@@ -53,7 +59,7 @@ class RetryPolicy:
             return SUCCEEDED
         if outcome is Outcome.ABORTED:
             return ABORTED
-        if attempt >= self.max_attempts:
+        if not attempts_left(attempt, self.max_attempts):
             return EXHAUSTED
         if not budget.may_retry(now_s):
             return BUDGET

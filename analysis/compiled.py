@@ -1,0 +1,62 @@
+"""The one way functions are compiled to machine code here: by numba, kept on disk, free of the GIL.
+
+numba looks only at a function's own file to see whether what it kept is out of date, not at the files
+of the functions it calls. Compiled functions therefore call only compiled functions of their own file
+and rules of ``domain``, and each state of ``domain`` has a cache directory of its own: what runs is
+never an earlier state of a rule.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+import domain
+
+_KEPT_S = 30 * 86_400.0
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def compiled(function: _Function) -> _Function:
+    """The function, compiled at its first call with arguments of new types."""
+    made: _Function = numba.njit(cache=True, nogil=True)(function)
+    return made
+
+
+def _sources_digest() -> str:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for file in sorted(Path(str(domain.__file__)).parent.glob("*.py")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_directory() -> Path:
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    parent = home / "tipover" / "compiled"
+    directory = parent / _sources_digest()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        directory.touch()
+        _forget_old(parent)
+    except OSError:
+        # Nowhere of our own to keep it: compile for this process only.
+        return Path(tempfile.mkdtemp(prefix="tipover-"))
+    return directory
+
+
+def _forget_old(parent: Path) -> None:
+    for directory in parent.iterdir():
+        if directory.stat().st_mtime < time.time() - _KEPT_S:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+if not os.environ.get("NUMBA_CACHE_DIR"):
+    numba.config.CACHE_DIR = str(_cache_directory())

@@ -1,0 +1,7 @@
+"""Request-level simulation: the exact first-in first-out service of an experiment, many seeds at once."""
+
+from analysis.simulation.batch import simulate_seeds
+from analysis.simulation.counts import Counts
+from analysis.simulation.run import simulate
+
+__all__ = ["Counts", "simulate", "simulate_seeds"]

@@ -1,0 +1,322 @@
+"""One simulated run of an experiment: its arrays, its streams, and its way through the kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.simulation import kernel
+from analysis.simulation.counts import Counts, Floats, Ints
+from analysis.staircase import Staircase
+from domain.arrivals import ArrivalPlan
+from domain.attempts import Outcome
+from domain.budget import RATIO_RESERVE
+from domain.experiment import Client, Experiment, Service
+from domain.queue_cap import OnRejection, QueueCap
+from domain.streams import stream
+
+MOST_ARRIVALS_AT_ONCE = 1 << 16
+MOST_BUCKETS = 1 << 21
+_REJECTIONS: dict[OnRejection, int] = {
+    "retry": kernel.RETRY,
+    "after-timeout": kernel.AFTER_TIMEOUT,
+    "give-up": kernel.GIVE_UP,
+}
+_OUTCOMES = {kernel.OK: Outcome.OK, kernel.LATE: Outcome.TIMEOUT, kernel.REJECTED: Outcome.REJECTED}
+
+
+def simulate(
+    experiment: Experiment,
+    *,
+    edges_s: Sequence[float] | None = None,
+    queue_cap: QueueCap | None = None,
+    retry_budget: float | None = None,
+    preload: int = 0,
+) -> Counts:
+    """Simulate the experiment at its own seed, in seconds of the wall clock; one row of counts.
+
+    ``edges_s`` are the ascending edges of the windows, by default those of the phases. ``retry_budget``
+    is β: each first attempt earns β of a retry. ``preload`` jobs more arrive together at time zero.
+    Raises ``ValueError`` when the capacity is not known.
+    """
+    run = SimulatedRun(
+        experiment, edges_s=edges_s, queue_cap=queue_cap, retry_budget=retry_budget, preload=preload
+    )
+    run.advance(math.inf)
+    return run.finish()
+
+
+class SimulatedRun:
+    """A run that can be taken forward bit by bit, and its capacity changed on the way.
+
+    Everything is in seconds of the wall clock. With ``recording`` every attempt is kept, for
+    ``attempts``. Raises ``ValueError`` when the capacity is not known, or the edges do not ascend.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        *,
+        edges_s: Sequence[float] | None = None,
+        queue_cap: QueueCap | None = None,
+        retry_budget: float | None = None,
+        preload: int = 0,
+        recording: bool = False,
+    ) -> None:
+        live = experiment.live()
+        service, client = live.service, live.client
+        if service is None:
+            raise ValueError("service: must be known for a simulation (got None)")
+        self._service = service
+        self._seed = live.run.seed
+        self._end_s = live.duration_s
+        self._edges_s = _edges(live, edges_s)
+        self._rules = _rules(client, service, queue_cap, retry_budget)
+        placed = tuple(p for p in live.placed_phases if p.phase.duration_s > 0)
+        rates = [service.rate_per_pod * p.phase.capacity_factor for p in placed]
+        self._capacity = Staircase.of(placed, rates)
+        self._works, self._jitters = stream(self._seed, "service"), stream(self._seed, "jitter")
+        self._chunks = _chunks(live.arrival_plan, stream(self._seed, "arrivals"), preload)
+        self._arrivals, self._more = np.empty(0), True
+        self._place = _place(service.pods)
+        self._ring = _ring(256)
+        self._tally = _tally(self._edges_s)
+        self._trace = _trace(1024 if recording else 0)
+        peak = max((s.rate_per_s for s in live.arrival_plan.segments), default=0.0)
+        self._calendar = self._empty_calendar(client, peak)
+
+    @property
+    def now_backlog_s(self) -> float:
+        """Unfinished work over the capacity of the full fleet, at the last edge passed."""
+        passed = int(self._place.numbers[kernel.WINDOW])
+        if passed == 0:
+            return 0.0
+        return float(self._tally.backlog_work[passed - 1]) / self._service.capacity_per_s
+
+    def advance(self, until_s: float) -> None:
+        """Run every event before ``until_s``, or to the end of the phases."""
+        until_s = min(until_s, self._end_s)
+        while True:
+            known_to = math.inf if not self._more else (self._arrivals[-1] if self._arrivals.size else 0.0)
+            if known_to < until_s:
+                self._run_to(known_to)
+                self._read_arrivals()
+                continue
+            self._run_to(until_s)
+            return
+
+    def finish(self) -> Counts:
+        """The counts, once the run has been taken to its end."""
+        self._follow_open_attempts()
+        tally, rate = self._tally, self._service.rate_per_pod
+        inner = slice(1, -1)
+        at_edges = tally.done_work[:-1] / rate
+
+        def row(counts: Ints) -> Ints:
+            return counts[inner][np.newaxis, :]
+
+        return Counts(
+            seeds=(self._seed,),
+            edges_s=self._edges_s,
+            jobs=row(tally.jobs),
+            attempts=row(tally.attempts),
+            late=row(tally.late),
+            rejected=row(tally.rejected),
+            refused=row(tally.refused),
+            answered=row(tally.answered),
+            busy_s=np.diff(at_edges)[np.newaxis, :],
+            depth=tally.depth[1:-1][np.newaxis, :],
+            backlog_s=(tally.backlog_work[1:-1] / self._service.capacity_per_s)[np.newaxis, :],
+        )
+
+    def _run_to(self, until_s: float) -> None:
+        knots = self._capacity
+        clock = kernel.Clock(knots.knots_s, knots.totals, knots.rates)
+        while True:
+            status = kernel.advance(
+                self._rules,
+                clock,
+                self._arrivals,
+                until_s,
+                self._place,
+                self._ring,
+                self._calendar,
+                self._tally,
+                self._trace,
+                self._works,
+                self._jitters,
+            )
+            if status == kernel.DONE:
+                return
+            self._enlarge(status)
+
+    def _read_arrivals(self) -> None:
+        numbers = self._place.numbers
+        used = int(numbers[kernel.ARRIVED])
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            self._more = False
+            return
+        self._arrivals = np.concatenate([self._arrivals[used:], chunk])
+        numbers[kernel.EARLIER] += used
+        numbers[kernel.ARRIVED] = 0
+
+    def _enlarge(self, status: int) -> None:
+        numbers = self._place.numbers
+        if status == kernel.FULL_RING:
+            head, tail = int(numbers[kernel.RING_HEAD]), int(numbers[kernel.RING_TAIL])
+            self._ring = kernel.Ring(*(_unrolled(column, head, tail) for column in self._ring))
+        elif status == kernel.FULL_QUEUE:
+            head, tail = int(numbers[kernel.QUEUE_HEAD]), int(numbers[kernel.QUEUE_TAIL])
+            self._place = self._place._replace(starts_w=_unrolled(self._place.starts_w, head, tail))
+        elif status == kernel.FULL_CALENDAR:
+            numbers[kernel.FREE_NODE] = self._calendar.due_s.size
+            self._calendar = _longer_calendar(self._calendar)
+        else:
+            self._trace = kernel.Trace(*(_doubled(column) for column in self._trace))
+
+    def _empty_calendar(self, client: Client, peak_rate_per_s: float) -> kernel.Calendar:
+        retries = min(client.max_attempts - 1, 16.0)
+        longest_s = client.backoff.bounds_s(int(min(client.max_attempts, 1000.0)))[1]
+        bucket_s = 1.0 / max(peak_rate_per_s * retries, 1e-3 / client.timeout_s)
+        buckets = 1 << math.ceil(math.log2(min(longest_s / bucket_s + 4.0, float(MOST_BUCKETS))))
+        bucket_s = max(bucket_s, longest_s / (buckets - 3))
+        self._place.times[kernel.BUCKET_S] = bucket_s
+        nodes = 64
+        following = np.arange(1, nodes + 1, dtype=np.int32)
+        following[-1] = -1
+        return kernel.Calendar(
+            first=np.full(buckets, -1, dtype=np.int32),
+            last=np.full(buckets, -1, dtype=np.int32),
+            due_s=np.zeros(nodes),
+            job=np.zeros(nodes, dtype=np.int64),
+            attempt=np.zeros(nodes, dtype=np.int32),
+            following=following,
+        )
+
+    def _follow_open_attempts(self) -> None:
+        """Count what the attempts that are open at the end of the phases come to."""
+        head, tail = (int(self._place.numbers[i]) for i in (kernel.RING_HEAD, kernel.RING_TAIL))
+        index = np.arange(head, tail) & (self._ring.sent_s.size - 1)
+        sent_s, end_w = self._ring.sent_s[index], self._ring.end_w[index]
+        accepted = np.isfinite(end_w)
+        late = accepted & (end_w > self._capacity.at(sent_s + self._rules.timeout_s))
+        answered = accepted & ~late
+        slots = self._tally.late.size
+        sent_in = np.searchsorted(self._edges_s, sent_s[late], side="right")
+        done_in = np.searchsorted(self._edges_s, self._capacity.when(end_w[answered]), side="right")
+        self._tally.late[:] += np.bincount(sent_in, minlength=slots)
+        self._tally.answered[:] += np.bincount(done_in, minlength=slots)
+        self._place.numbers[kernel.RING_HEAD] = tail
+
+
+@dataclass(frozen=True)
+class RecordedAttempts:
+    """The attempts of one run, as arrays of shape (n,); ``outcome`` holds ``Outcome`` values, None if open."""
+
+    job: Ints
+    attempt: Ints
+    sent_s: Floats
+    done_s: Floats
+    outcome: Sequence[str | None]
+
+
+def _edges(live: Experiment, edges_s: Sequence[float] | None) -> Floats:
+    if edges_s is None:
+        return np.array([0.0, *(p.end_s for p in live.placed_phases if p.phase.duration_s > 0)])
+    edges = np.asarray(edges_s, dtype=np.float64)
+    if edges.size < 2 or np.any(np.diff(edges) <= 0) or edges[0] < 0 or edges[-1] > live.duration_s:
+        raise ValueError(f"edges_s: must ascend from at least 0 to at most the end of the run (got {edges})")
+    return edges
+
+
+def _rules(
+    client: Client, service: Service, queue_cap: QueueCap | None, retry_budget: float | None
+) -> kernel.Rules:
+    if retry_budget is not None and retry_budget < 0:
+        raise ValueError(f"retry_budget: must be at least 0 (got {retry_budget!r})")
+    rule, base_s, cap_s = client.backoff.numbers
+    return kernel.Rules(
+        timeout_s=client.timeout_s,
+        max_attempts=float(client.max_attempts),
+        backoff=rule,
+        base_s=base_s,
+        cap_s=cap_s,
+        budget=-1.0 if retry_budget is None else float(retry_budget),
+        work=service.service_time.code,
+        shape=service.service_time.parameter,
+        places=-1 if queue_cap is None else queue_cap.places,
+        on_rejection=kernel.RETRY if queue_cap is None else _REJECTIONS[queue_cap.on_rejection],
+    )
+
+
+def _chunks(plan: ArrivalPlan, rng: np.random.Generator, preload: int) -> Iterator[Floats]:
+    if preload:
+        yield np.zeros(preload)
+    jobs = plan.expected_jobs
+    yield from plan.offsets(rng, chunk=int(min(jobs + 6 * math.sqrt(jobs) + 16, MOST_ARRIVALS_AT_ONCE)))
+
+
+def _place(pods: int) -> kernel.Place:
+    return kernel.Place(
+        numbers=np.zeros(kernel.NUMBERS, dtype=np.int64),
+        times=np.array([0.0, RATIO_RESERVE, math.inf, 1.0]),
+        free_w=np.zeros(pods),
+        starts_w=np.zeros(64),
+    )
+
+
+def _ring(size: int) -> kernel.Ring:
+    return kernel.Ring(
+        np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int32)
+    )
+
+
+def _tally(edges_s: Floats) -> kernel.Tally:
+    counts = np.zeros((7, edges_s.size + 1), dtype=np.int64)
+    jobs, attempts, late, rejected, refused, answered, depth = counts
+    done_work, backlog_work = np.zeros((2, edges_s.size + 1))
+    return kernel.Tally(
+        edges_s, jobs, attempts, late, rejected, refused, answered, done_work, depth, backlog_work
+    )
+
+
+def _trace(rows: int) -> kernel.Trace:
+    return kernel.Trace(
+        np.zeros(rows, dtype=np.int64),
+        np.zeros(rows, dtype=np.int32),
+        np.zeros(rows),
+        np.zeros(rows),
+        np.zeros(rows, dtype=np.int32),
+    )
+
+
+def _unrolled(column: NDArray[Any], head: int, tail: int) -> NDArray[Any]:
+    """A ring of twice the length with the same content under the same running numbers."""
+    longer = _doubled(column)
+    running = np.arange(head, tail)
+    longer[running & (longer.size - 1)] = column[running & (column.size - 1)]
+    return longer
+
+
+def _doubled(column: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([column, np.zeros_like(column)])
+
+
+def _longer_calendar(calendar: kernel.Calendar) -> kernel.Calendar:
+    nodes = calendar.due_s.size
+    following = np.concatenate([calendar.following, np.arange(nodes + 1, 2 * nodes + 1, dtype=np.int32)])
+    following[-1] = -1
+    return kernel.Calendar(
+        calendar.first,
+        calendar.last,
+        _doubled(calendar.due_s),
+        _doubled(calendar.job),
+        _doubled(calendar.attempt),
+        following,
+    )

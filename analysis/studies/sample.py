@@ -1,0 +1,64 @@
+"""A figure over several seeds: its mean, how sure that is, and where one more run would fall."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from analysis.wording import number
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The values of one figure, one per seed."""
+
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Sample:
+        """A sample of plain floats."""
+        return cls(tuple(float(value) for value in values))
+
+    @property
+    def mean(self) -> float:
+        """Arithmetic mean; NaN for an empty sample."""
+        return float(np.mean(self.values)) if self.values else math.nan
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation between seeds; 0 for fewer than two."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else 0.0
+
+    @property
+    def half_width(self) -> float:
+        """Half the 95% interval of the mean (Student's t)."""
+        return self._t * self.sd / math.sqrt(max(1, len(self.values)))
+
+    @property
+    def prediction(self) -> tuple[float, float]:
+        """Where a single further run falls with 95% chance."""
+        reach = self._t * self.sd * math.sqrt(1.0 + 1.0 / max(1, len(self.values)))
+        return self.mean - reach, self.mean + reach
+
+    @property
+    def _t(self) -> float:
+        degrees = len(self.values) - 1
+        return float(stdtrit(degrees, (1 + CONFIDENCE) / 2)) if degrees > 0 else 0.0
+
+    def words(self, unit: str = "", digits: int = 4) -> str:
+        """Mean, 95% interval and number of seeds: "2,371 ± 12 s (8 seeds)"."""
+        count = len(self.values)
+        seeds = f"{count} seed{'s' if count != 1 else ''}"
+        interval = f" ± {number(self.half_width, 2)}" if count > 1 else ""
+        suffix = f" {unit}" if unit else ""
+        return f"{number(self.mean, digits)}{interval}{suffix} ({seeds})"
+
+    def plain(self) -> dict[str, object]:
+        """Everything about it, as plain values."""
+        return {"values": list(self.values), "mean": self.mean, "half_width_95": self.half_width}

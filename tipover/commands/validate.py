@@ -1,0 +1,165 @@
+"""``tipover validate``: the sources' own experiments, run again and set beside what the sources say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from domain.errors import ConfigurationError, ExitCode, Fault
+from tipover.commands.options import JsonOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from analysis.studies.claims import Progress, StudyResult
+
+MOST_EFFORT = 100.0
+MARKS = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "dim")}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("validate")(validate)
+
+
+def validate(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="collapse-law, retry-storms, demand-debt, hop-retries, fixed-point, or all.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Directory for pages, numbers and figures.")] = Path(
+        "results"
+    ),
+    effort: Annotated[
+        float, typer.Option("--effort", help="How many seeds and how long: 0.1 for a quick look.")
+    ] = 1.0,
+    as_json: JsonOption = False,
+) -> ExitCode:
+    """Run the sources' experiments again and compare every number they state.
+
+    Exits 0 when every claim is confirmed and 1 when at least one is refuted: that is a finding about the
+    source, and says that the table is worth reading.
+    """
+    from analysis.studies.registry import STUDIES
+    from analysis.studies.results import check_directory
+
+    names = _chosen(name, list(STUDIES), effort)
+    check_directory(out, names)
+    command = f"tipover validate {name}" + ("" if effort == 1.0 else f" --effort {effort:g}")
+
+    from tipover.commands.output import console, error_console, print_json
+
+    results = _run_all(names, effort, out, command, error_console())
+    code = ExitCode.FINDING if any(_refuted(result) for result in results) else ExitCode.CONFIRMED
+    if as_json:
+        print_json({"studies": [_summary(r, out) for r in results], "exit_code": int(code)})
+        return code
+    screen = console()
+    for result in results:
+        _show(result, screen)
+    screen.print(f"written to {out}: " + ", ".join(f"{result.name}.md" for result in results))
+    return code
+
+
+def _chosen(name: str, known: Sequence[str], effort: float) -> list[str]:
+    faults = []
+    if name != "all" and name not in known:
+        faults.append(Fault("NAME", f"must be one of {', '.join(known)}, all", name))
+    if not (math.isfinite(effort) and 0 < effort <= MOST_EFFORT):
+        faults.append(Fault("--effort", f"must be above 0 and at most {MOST_EFFORT:g}", effort))
+    if faults:
+        raise ConfigurationError("nothing can be validated like this", faults)
+    return list(known) if name == "all" else [name]
+
+
+def _run_all(
+    names: Sequence[str], effort: float, out: Path, command: str, screen: Console
+) -> list[StudyResult]:
+    from datetime import UTC, datetime
+
+    from analysis.studies.registry import load
+    from analysis.studies.results import Provenance, write_result
+
+    results = []
+    for name in names:
+        with _bar(screen, name) as progress:
+            result = load(name).run(effort, progress)
+        write_result(result, out, Provenance(command, datetime.now(UTC).date().isoformat()))
+        results.append(result)
+    return results
+
+
+@contextmanager
+def _bar(screen: Console, name: str) -> Iterator[Progress]:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.fields[study]}"),
+        BarColumn(bar_width=20),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=screen, transient=True) as bars:
+        task = bars.add_task("getting ready", total=1.0, study=name)
+
+        def told(what: str, share: float) -> None:
+            bars.update(task, description=what, completed=min(1.0, max(0.0, share)))
+
+        yield told
+
+
+def _refuted(result: StudyResult) -> bool:
+    return any(claim.agrees is False for claim in result.claims)
+
+
+def _summary(result: StudyResult, out: Path) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from analysis.studies.results import counts
+
+    return {
+        "name": result.name,
+        "title": result.title,
+        "counts": counts(result),
+        "claims": [asdict(claim) for claim in result.claims],
+        "settings": dict(result.settings),
+        "files": {
+            "page": str(out / f"{result.name}.md"),
+            "numbers": str(out / f"{result.name}.json"),
+            "figures": [str(out / result.name / f"{figure.name}.png") for figure in result.figures],
+        },
+    }
+
+
+def _show(result: StudyResult, screen: Console) -> None:
+    """The table, and under it why what is refuted is refuted."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from analysis.studies.results import counts
+
+    count = counts(result)
+    screen.print(result.title, style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1), expand=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("claim", ratio=5)
+    table.add_column("source", ratio=3)
+    table.add_column("ours", ratio=4)
+    for claim in result.claims:
+        mark, style = MARKS[claim.agrees]
+        table.add_row(Text(mark, style=style), claim.statement, claim.claimed, claim.ours)
+    screen.print(table)
+    for claim in result.claims:
+        if claim.agrees is False:
+            screen.print(f"✗ {claim.statement}: {claim.why}", style="red")
+    screen.print(
+        f"{count['agree']} agree, {count['disagree']} disagree, {count['not_compared']} not comparable\n"
+    )
