@@ -186,11 +186,11 @@ def _notes(story: _Story) -> Iterable[str]:
     service = live.service
     if service is not None:
         jobs = live.arrival_plan.expected_jobs
-        touched = jobs * math.exp(-service.rate_per_pod * live.client.timeout_s)
+        touched = jobs * service.service_time.exceeds(service.rate_per_pod * live.client.timeout_s)
         if touched > 1:
             yield (
                 f"One service alone outlasts the timeout with probability "
-                f"{touched / jobs:.2g} (exp(−μT) at this speed-up), so about {touched:.0f} of {jobs:.0f} "
+                f"{touched / jobs:.2g} (P(S > T) at this speed-up), so about {touched:.0f} of {jobs:.0f} "
                 "jobs see a timeout even when nothing is wrong."
             )
     if story.outcome == "undecided":

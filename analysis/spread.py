@@ -1,7 +1,7 @@
 """How far chance can move a recovery time: the diffusion approximation, phase by phase.
 
 From the start of the trigger on, the backlog gathers variance: each arrival is worth A attempts while
-everything fails, services are exponential. When the backlog has come down to the timeout, its spread over
+everything fails, each service adds its own. When the backlog has come down to the timeout, its spread over
 the drift is the spread of that moment. Runs go at live rates, so the variance is gathered in seconds of
 the wall clock; what is returned is in scenario seconds.
 """
@@ -19,11 +19,14 @@ def passage_sd_s(experiment: Experiment, *, first_late_s: float, passage_s: floa
     """Standard deviation of the moment at which failing ends, given its mean ``passage_s``.
 
     Scenario seconds, like all times here; ``first_late_s`` is when the first late attempt is sent.
-    None where the backlog does not drain at that moment, or the capacity is not known.
+    None where the backlog does not drain at that moment, the capacity is not known, or service times have
+    no variance.
     """
     service, client = experiment.service, experiment.client
     now = [p for p in experiment.placed_phases if p.start_s <= passage_s]
     if service is None or not now or not math.isfinite(client.amplification):
+        return None
+    if not math.isfinite(service.service_time.squared_variation):
         return None
     # A recovery that comes after the run has ended happens under its last phase, prolonged.
     final = now[-1].phase
@@ -51,7 +54,9 @@ def _gathered(
     failing_s = max(0.0, end_s - max(first_late_s, placed.start_s))
     serving_s = max(0.0, end_s - max(begin_s, placed.start_s))
     arrivals = experiment.client.amplification**2 * rate * dispersion * failing_s
-    return arrivals + experiment.service.capacity_per_s * phase.capacity_factor * serving_s
+    service = experiment.service
+    works = service.service_time.squared_variation
+    return arrivals + works * service.capacity_per_s * phase.capacity_factor * serving_s
 
 
 def shed_recovery_sd_s(experiment: Experiment, prediction: Prediction) -> float | None:

@@ -56,6 +56,14 @@ class ServiceTime:
         """The shape as ``draw_work`` takes it."""
         return math.nan if self.shape is None else self.shape
 
+    @property
+    def squared_variation(self) -> float:
+        """Variance over squared mean: how much chance one attempt adds; infinite for Pareto up to α = 2."""
+        shape = self.parameter
+        if self.kind == "pareto":
+            return 1.0 / (shape * (shape - 2.0)) if shape > 2.0 else math.inf
+        return {"exponential": 1.0, "deterministic": 0.0}.get(self.kind, shape * shape)
+
     def draw(self, rng: np.random.Generator) -> float:
         """One work."""
         return draw_work(self.code, self.parameter, rng)

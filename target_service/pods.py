@@ -45,7 +45,7 @@ class SleepPods:
         self._loop = loop
         self._deliver = deliver
         self._queue: FifoQueue[Ticket] = FifoQueue(
-            settings.pods, settings.rate_per_pod, demands(settings.seed), loop.time()
+            settings.pods, settings.rate_per_pod, demands(settings.seed, settings.service_time), loop.time()
         )
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = math.inf

@@ -18,18 +18,19 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
 
+from domain.service_time import ServiceTime
 from domain.streams import stream
 from target_service.settings import CapacityChange
 
 T = TypeVar("T")
-_BLOCK = 8192
 
 
-def demands(seed: int) -> Iterator[float]:
-    """Service demands E ~ Exp(1), one per arrival in arrival order, endlessly."""
+def demands(seed: int, service_time: ServiceTime | None = None) -> Iterator[float]:
+    """Service demands of mean 1, exponential unless told, one per arrival in arrival order, endlessly."""
     rng = stream(seed, "service")
+    service_time = service_time or ServiceTime()
     while True:
-        yield from rng.standard_exponential(_BLOCK).tolist()
+        yield service_time.draw(rng)
 
 
 class Completed(NamedTuple, Generic[T]):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from domain.errors import ConfigurationError, Fault
 from domain.experiment import MAX_PODS
+from domain.service_time import ServiceTime
 
 Mode = Literal["sleep", "spin"]
 
@@ -25,6 +26,7 @@ class TargetSettings:
 
     pods: int
     rate_per_pod: float
+    service_time: ServiceTime = field(default_factory=ServiceTime)
     seed: int = 1
     mode: Mode = "sleep"
     host: str = "127.0.0.1"

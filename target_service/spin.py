@@ -35,7 +35,7 @@ class SpinPods:
         self._threads: list[threading.Thread] = []
         self._timers: set[asyncio.TimerHandle] = set()
         self._work = threading.Condition()
-        self._demand = demands(settings.seed)
+        self._demand = demands(settings.seed, settings.service_time)
         self._pods = settings.pods
         self._rate_per_pod = settings.rate_per_pod
         self._factor = 1.0

@@ -129,7 +129,7 @@ def _count(faults: int) -> str:
 
 
 def _experiment(name: str, table: ScenarioTable) -> Experiment:
-    service = Service(**table.service.model_dump()) if table.service else None
+    service = Service(**dict(table.service)) if table.service else None
     demand = table.demand
     rate_per_s = demand.arrival_rate_per_s or (demand.utilization or 0.0) * (
         service.capacity_per_s if service else 0.0

@@ -24,8 +24,8 @@ from domain.experiment import (
     Phase,
     RunSettings,
     Service,
-    ServiceTime,
 )
+from domain.service_time import DEFAULT_SHAPES, KINDS, SHAPE_RULES, ServiceTime, shape_is_valid
 
 LARGEST = 1e9
 """No number in a scenario may be larger, so that products of two or three of them stay finite."""
@@ -51,6 +51,50 @@ MaxAttempts = Annotated[
 ]
 
 
+def _service_time(value: object) -> object:
+    table = {"kind": value} if isinstance(value, str) else value
+    if not isinstance(table, dict) or table.get("kind") not in KINDS or not set(table) <= {"kind", "shape"}:
+        kinds = ", ".join(repr(kind) for kind in KINDS)
+        raise PydanticCustomError(
+            "service_time", "must be one of {kinds}, or a table of kind and shape", {"kinds": kinds}
+        )
+    kind, shape = table["kind"], table.get("shape", DEFAULT_SHAPES.get(table["kind"]))
+    number = isinstance(shape, int | float) and not isinstance(shape, bool)
+    if "shape" in table and not (number and kind in DEFAULT_SHAPES and shape_is_valid(kind, float(shape))):
+        rule = SHAPE_RULES.get(kind)
+        raise PydanticCustomError(
+            "service_time",
+            "must have a shape that is {rule}" if rule else "takes no shape with kind {kind}",
+            {"rule": rule, "kind": repr(kind)},
+        )
+    return ServiceTime(kind, None if shape is None else float(shape))
+
+
+ServiceTimeValue = Annotated[
+    Any,
+    BeforeValidator(_service_time),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(KINDS)},
+                {
+                    "type": "object",
+                    "properties": {
+                        "kind": {"enum": list(KINDS)},
+                        "shape": {
+                            "type": "number",
+                            "description": "; ".join(f"{kind}: {rule}" for kind, rule in SHAPE_RULES.items()),
+                        },
+                    },
+                    "required": ["kind"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+
+
 def _default(kind: type, name: str) -> Any:
     return next(f.default for f in fields(kind) if f.name == name)
 
@@ -66,7 +110,7 @@ class ServiceTable(Table):
 
     pods: int = Field(ge=1, le=MAX_PODS, description="servers behind one queue")
     rate_per_pod: Positive = Field(description="attempts/s of one pod")
-    service_time: ServiceTime = _default(Service, "service_time")
+    service_time: ServiceTimeValue = ServiceTime()
     discipline: Discipline = _default(Service, "discipline")
 
 

@@ -185,6 +185,17 @@ def _put(calendar: Calendar, node: int, bucket_s: float) -> None:
 
 
 @compiled
+def refile(old: Calendar, new: Calendar, bucket_s: float) -> None:
+    """File every retry of ``old`` in ``new``, whose buckets are empty and ``bucket_s`` wide."""
+    for first in old.first:
+        node = first
+        while node >= 0:
+            following = old.following[node]
+            _put(new, node, bucket_s)
+            node = following
+
+
+@compiled
 def _next_due(calendar: Calendar, bucket_s: float, now_s: float) -> float:
     """When the first retry is due, none being due before ``now_s``; there must be one."""
     mask = calendar.first.size - 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from analysis.simulation import kernel
 from analysis.simulation.counts import Counts, Floats, Ints
 from analysis.staircase import Staircase
 from domain.arrivals import ArrivalPlan
-from domain.attempts import Outcome
 from domain.budget import RATIO_RESERVE
 from domain.experiment import Client, Experiment, Service
 from domain.queue_cap import OnRejection, QueueCap
@@ -27,7 +25,6 @@ _REJECTIONS: dict[OnRejection, int] = {
     "after-timeout": kernel.AFTER_TIMEOUT,
     "give-up": kernel.GIVE_UP,
 }
-_OUTCOMES = {kernel.OK: Outcome.OK, kernel.LATE: Outcome.TIMEOUT, kernel.REJECTED: Outcome.REJECTED}
 
 
 def simulate(
@@ -82,12 +79,13 @@ class SimulatedRun:
         self._capacity = Staircase.of(placed, rates)
         self._works, self._jitters = stream(self._seed, "service"), stream(self._seed, "jitter")
         self._chunks = _chunks(live.arrival_plan, stream(self._seed, "arrivals"), preload)
-        self._arrivals, self._more = np.empty(0), True
+        self._arrivals = next(self._chunks, np.empty(0))
+        self._ahead = next(self._chunks, None)
         self._place = _place(service.pods)
-        self._ring = _ring(256)
         self._tally = _tally(self._edges_s)
         self._trace = _trace(1024 if recording else 0)
-        peak = max((s.rate_per_s for s in live.arrival_plan.segments), default=0.0)
+        peak = max(s.rate_per_s for s in live.arrival_plan.segments)
+        self._ring = _ring(_power_of_two(min(4.0 * peak * client.timeout_s + 64.0, 4096.0)))
         self._calendar = self._empty_calendar(client, peak)
 
     @property
@@ -102,13 +100,11 @@ class SimulatedRun:
         """Run every event before ``until_s``, or to the end of the phases."""
         until_s = min(until_s, self._end_s)
         while True:
-            known_to = math.inf if not self._more else (self._arrivals[-1] if self._arrivals.size else 0.0)
-            if known_to < until_s:
-                self._run_to(known_to)
-                self._read_arrivals()
-                continue
-            self._run_to(until_s)
-            return
+            if self._ahead is None or self._arrivals[-1] >= until_s:
+                self._run_to(until_s)
+                return
+            self._run_to(self._arrivals[-1])
+            self._read_ahead()
 
     def finish(self) -> Counts:
         """The counts, once the run has been taken to its end."""
@@ -134,6 +130,30 @@ class SimulatedRun:
             backlog_s=(tally.backlog_work[1:-1] / self._service.capacity_per_s)[np.newaxis, :],
         )
 
+    def recorded(self) -> kernel.Trace:
+        """Every attempt so far, in no useful order; needs ``recording``.
+
+        What is not answered by the end of the phases and has not timed out is open: NaN ``done_s``.
+        """
+        rows = int(self._place.numbers[kernel.TRACED])
+        ended = kernel.Trace(*(column[:rows] for column in self._trace))
+        index = self._open_attempts()
+        sent_s, done_s = self._ring.sent_s[index], self._capacity.when(self._ring.end_w[index])
+        answered = done_s <= np.minimum(sent_s + self._rules.timeout_s, self._end_s)
+        return kernel.Trace(
+            job=np.concatenate([ended.job, self._ring.job[index]]),
+            attempt=np.concatenate([ended.attempt, self._ring.attempt[index]]),
+            sent_s=np.concatenate([ended.sent_s, sent_s]),
+            done_s=np.concatenate([ended.done_s, np.where(answered, done_s, np.nan)]),
+            outcome=np.concatenate(
+                [ended.outcome, np.where(answered, kernel.OK, kernel.OPEN).astype(np.int32)]
+            ),
+        )
+
+    def _open_attempts(self) -> Ints:
+        head, tail = (int(self._place.numbers[i]) for i in (kernel.RING_HEAD, kernel.RING_TAIL))
+        return np.arange(head, tail) & (self._ring.sent_s.size - 1)
+
     def _run_to(self, until_s: float) -> None:
         knots = self._capacity
         clock = kernel.Clock(knots.knots_s, knots.totals, knots.rates)
@@ -155,14 +175,12 @@ class SimulatedRun:
                 return
             self._enlarge(status)
 
-    def _read_arrivals(self) -> None:
+    def _read_ahead(self) -> None:
+        assert self._ahead is not None
         numbers = self._place.numbers
         used = int(numbers[kernel.ARRIVED])
-        chunk = next(self._chunks, None)
-        if chunk is None:
-            self._more = False
-            return
-        self._arrivals = np.concatenate([self._arrivals[used:], chunk])
+        self._arrivals = np.concatenate([self._arrivals[used:], self._ahead])
+        self._ahead = next(self._chunks, None)
         numbers[kernel.EARLIER] += used
         numbers[kernel.ARRIVED] = 0
 
@@ -176,7 +194,7 @@ class SimulatedRun:
             self._place = self._place._replace(starts_w=_unrolled(self._place.starts_w, head, tail))
         elif status == kernel.FULL_CALENDAR:
             numbers[kernel.FREE_NODE] = self._calendar.due_s.size
-            self._calendar = _longer_calendar(self._calendar)
+            self._calendar = self._longer_calendar()
         else:
             self._trace = kernel.Trace(*(_doubled(column) for column in self._trace))
 
@@ -184,10 +202,10 @@ class SimulatedRun:
         retries = min(client.max_attempts - 1, 16.0)
         longest_s = client.backoff.bounds_s(int(min(client.max_attempts, 1000.0)))[1]
         bucket_s = 1.0 / max(peak_rate_per_s * retries, 1e-3 / client.timeout_s)
-        buckets = 1 << math.ceil(math.log2(min(longest_s / bucket_s + 4.0, float(MOST_BUCKETS))))
+        buckets = _power_of_two(min(longest_s / bucket_s + 4.0, float(MOST_BUCKETS)))
         bucket_s = max(bucket_s, longest_s / (buckets - 3))
         self._place.times[kernel.BUCKET_S] = bucket_s
-        nodes = 64
+        nodes = 256
         following = np.arange(1, nodes + 1, dtype=np.int32)
         following[-1] = -1
         return kernel.Calendar(
@@ -199,10 +217,29 @@ class SimulatedRun:
             following=following,
         )
 
+    def _longer_calendar(self) -> kernel.Calendar:
+        """Room for twice the retries, and with more retries than buckets, twice the buckets, half as wide."""
+        old, times = self._calendar, self._place.times
+        nodes, buckets = old.due_s.size, old.first.size
+        following = np.concatenate([old.following, np.arange(nodes + 1, 2 * nodes + 1, dtype=np.int32)])
+        following[-1] = -1
+        longer = old._replace(
+            due_s=_doubled(old.due_s),
+            job=_doubled(old.job),
+            attempt=_doubled(old.attempt),
+            following=following,
+        )
+        if nodes < buckets or buckets >= MOST_BUCKETS:
+            return longer
+        times[kernel.BUCKET_S] /= 2.0
+        first, last = np.full((2, 2 * buckets), -1, dtype=np.int32)
+        finer = longer._replace(first=first, last=last)
+        kernel.refile(longer._replace(following=following.copy()), finer, float(times[kernel.BUCKET_S]))
+        return finer
+
     def _follow_open_attempts(self) -> None:
         """Count what the attempts that are open at the end of the phases come to."""
-        head, tail = (int(self._place.numbers[i]) for i in (kernel.RING_HEAD, kernel.RING_TAIL))
-        index = np.arange(head, tail) & (self._ring.sent_s.size - 1)
+        index = self._open_attempts()
         sent_s, end_w = self._ring.sent_s[index], self._ring.end_w[index]
         accepted = np.isfinite(end_w)
         late = accepted & (end_w > self._capacity.at(sent_s + self._rules.timeout_s))
@@ -212,18 +249,6 @@ class SimulatedRun:
         done_in = np.searchsorted(self._edges_s, self._capacity.when(end_w[answered]), side="right")
         self._tally.late[:] += np.bincount(sent_in, minlength=slots)
         self._tally.answered[:] += np.bincount(done_in, minlength=slots)
-        self._place.numbers[kernel.RING_HEAD] = tail
-
-
-@dataclass(frozen=True)
-class RecordedAttempts:
-    """The attempts of one run, as arrays of shape (n,); ``outcome`` holds ``Outcome`` values, None if open."""
-
-    job: Ints
-    attempt: Ints
-    sent_s: Floats
-    done_s: Floats
-    outcome: Sequence[str | None]
 
 
 def _edges(live: Experiment, edges_s: Sequence[float] | None) -> Floats:
@@ -267,8 +292,12 @@ def _place(pods: int) -> kernel.Place:
         numbers=np.zeros(kernel.NUMBERS, dtype=np.int64),
         times=np.array([0.0, RATIO_RESERVE, math.inf, 1.0]),
         free_w=np.zeros(pods),
-        starts_w=np.zeros(64),
+        starts_w=np.zeros(256),
     )
+
+
+def _power_of_two(least: float) -> int:
+    return 1 << math.ceil(math.log2(least))
 
 
 def _ring(size: int) -> kernel.Ring:
@@ -306,17 +335,3 @@ def _unrolled(column: NDArray[Any], head: int, tail: int) -> NDArray[Any]:
 
 def _doubled(column: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([column, np.zeros_like(column)])
-
-
-def _longer_calendar(calendar: kernel.Calendar) -> kernel.Calendar:
-    nodes = calendar.due_s.size
-    following = np.concatenate([calendar.following, np.arange(nodes + 1, 2 * nodes + 1, dtype=np.int32)])
-    following[-1] = -1
-    return kernel.Calendar(
-        calendar.first,
-        calendar.last,
-        _doubled(calendar.due_s),
-        _doubled(calendar.job),
-        _doubled(calendar.attempt),
-        following,
-    )

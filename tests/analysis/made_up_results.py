@@ -56,9 +56,7 @@ def fluid_path(exp: Experiment) -> FluidTrace:
     ingress = sent.sum(axis=0)
     goodput = np.where(late, 0.0, np.minimum(ingress, limit))
     nothing, pods = np.zeros(steps), np.full(steps, float(exp.service.pods))
-    return FluidTrace(
-        t, demand, ingress, goodput, backlog, backlog / capacity, late, nothing, limit, pods
-    )
+    return FluidTrace(t, demand, ingress, goodput, backlog, backlog / capacity, late, nothing, limit, pods)
 
 
 def noisy_series(exp: Experiment, path: FluidTrace, rng: np.random.Generator) -> pd.DataFrame:

@@ -7,9 +7,14 @@ import os
 import signal
 import sys
 import threading
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from domain.errors import ConfigurationError, Fault
+
+if TYPE_CHECKING:
+    from domain.service_time import ServiceTime, ServiceTimeKind
 
 
 def register(app: typer.Typer) -> None:
@@ -22,6 +27,12 @@ def register(app: typer.Typer) -> None:
 def serve_target(
     pods: Annotated[int, typer.Option("--pods", help="Servers behind the one queue.")] = 4,
     rate_per_pod: Annotated[float, typer.Option("--rate-per-pod", help="Attempts/s of one pod.")] = 40.0,
+    service_time: Annotated[
+        str, typer.Option("--service-time", help="Distribution of service times; see docs/scenarios.md.")
+    ] = "exponential",
+    shape: Annotated[
+        float | None, typer.Option("--shape", help="Its shape, for kinds that have one.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the service times.")] = 1,
     mode: Annotated[str, typer.Option("--mode", help="sleep, or spin to burn CPU instead.")] = "sleep",
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
@@ -33,7 +44,7 @@ def serve_target(
         bool, typer.Option("--stop-with-stdin", help="Stop when standard input ends.", hidden=True)
     ] = False,
 ) -> None:
-    """Serve /work with exponential service times from one FIFO queue, until SIGTERM or Ctrl-C."""
+    """Serve /work from one FIFO queue, with exponential service times, until SIGTERM or Ctrl-C."""
     from prometheus_client import CollectorRegistry
 
     from meter.counting import AttemptCounts
@@ -45,6 +56,7 @@ def serve_target(
     settings = TargetSettings(
         pods=pods,
         rate_per_pod=rate_per_pod,
+        service_time=_service_time(service_time, shape),  # type: ignore[arg-type]  # checked there
         seed=seed,
         mode=mode,  # type: ignore[arg-type]  # checked by the settings
         host=host,
@@ -66,6 +78,18 @@ def serve_target(
     run_target(
         settings, ready=ready, observer=counts, metrics=ServerPage(CollectorRegistry(), counts, VERSION)
     )
+
+
+def _service_time(kind: ServiceTimeKind, shape: float | None) -> ServiceTime:
+    from domain.service_time import KINDS, SHAPE_RULES, ServiceTime, shape_is_valid
+
+    if kind not in KINDS:
+        fault = Fault("--service-time", f"must be one of {', '.join(KINDS)}", kind)
+        raise ConfigurationError("the target cannot be started", [fault])
+    if shape is not None and not (kind in SHAPE_RULES and shape_is_valid(kind, shape)):
+        rule = f"must be {SHAPE_RULES[kind]}" if kind in SHAPE_RULES else f"does not go with {kind}"
+        raise ConfigurationError("the target cannot be started", [Fault("--shape", rule, shape)])
+    return ServiceTime(kind, shape)
 
 
 def _stop_at_end_of_stdin() -> None:

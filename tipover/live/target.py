@@ -94,6 +94,9 @@ def start_own_target(experiment: Experiment, log: Path, mode: str) -> tuple[Chil
         )
     arguments = ["-m", "tipover", "serve", "target", "--port", "0", "--announce", "--stop-with-stdin"]
     arguments += ["--pods", str(service.pods), "--rate-per-pod", repr(service.rate_per_pod)]
+    arguments += ["--service-time", service.service_time.kind]
+    if service.service_time.shape is not None:
+        arguments += ["--shape", repr(service.service_time.shape)]
     arguments += ["--seed", str(experiment.run.seed), "--mode", mode]
     child = Child("target", arguments, log, stdout=subprocess.PIPE)
     try:

@@ -1,0 +1,129 @@
+"""How much of a run is chance: what a live run would measure, over many simulated seeds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis.estimators import measure
+from analysis.result import QUANTITIES, Floats, Values
+from analysis.simulation.batch import available_cores
+from analysis.simulation.observed import observe
+from analysis.verdict import judge
+from domain.experiment import Experiment
+
+LOW, HIGH = 0.05, 0.95
+ENVELOPE_POINTS = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Quantiles of a quantity over the ``count`` seeds in which it has a value."""
+
+    low: float
+    median: float
+    high: float
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Band:
+        """The 5%, 50% and 95% quantiles of at least one value."""
+        low, median, high = np.quantile(np.asarray(values, dtype=np.float64), [LOW, 0.5, HIGH])
+        return cls(float(low), float(median), float(high), len(values))
+
+    def holds(self, value: float) -> bool:
+        """Whether the value lies in the band."""
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The backlog over time, in scenario seconds of waiting; arrays of shape (n,)."""
+
+    t_s: Floats
+    low_s: Floats
+    median_s: Floats
+    high_s: Floats
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Bands of ``QUANTITIES`` in scenario time; ``outcomes`` and ``after_shed`` count seeds."""
+
+    seeds: tuple[int, ...]
+    outcomes: Mapping[str, int]
+    after_shed: Mapping[str, int]
+    values: Mapping[str, Band]
+    backlog: Envelope
+
+    def share(self, outcome: str) -> float:
+        """Share of the seeds with this outcome."""
+        return self.outcomes.get(outcome, 0) / len(self.seeds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    outcome: str
+    after_shed: str | None
+    values: Values
+    backlog_s: Floats
+
+
+def expected_attempts(experiment: Experiment) -> float:
+    """Attempts of one simulated run if all of them fail: what a seed costs at most."""
+    amplification = min(experiment.client.amplification, 20.0)
+    return experiment.live().arrival_plan.expected_jobs * amplification
+
+
+def simulate_bands(
+    experiment: Experiment,
+    seeds: Sequence[int],
+    *,
+    cores: int | None = None,
+    on_done: Callable[[int], None] | None = None,
+) -> Bands:
+    """Simulate each seed, measure and judge it like a live run, and take the quantiles.
+
+    ``on_done`` is told how many seeds are finished. Raises ``ValueError`` without seeds or when the
+    capacity is not known.
+    """
+    if not seeds:
+        raise ValueError("seeds: must name at least one (got none)")
+    seen = []
+    for result in _each(experiment, seeds, cores or available_cores()):
+        seen.append(result)
+        if on_done is not None:
+            on_done(len(seen))
+    found = {key: [v for s in seen if (v := s.values[key]) is not None] for key in QUANTITIES}
+    return Bands(
+        seeds=tuple(seeds),
+        outcomes=dict(Counter(s.outcome for s in seen)),
+        after_shed=dict(Counter(s.after_shed for s in seen if s.after_shed is not None)),
+        values={key: Band.of(values) for key, values in found.items() if values},
+        backlog=_envelope(experiment, np.stack([s.backlog_s for s in seen])),
+    )
+
+
+def _each(experiment: Experiment, seeds: Sequence[int], cores: int) -> Iterator[_Seen]:
+    with ThreadPoolExecutor(cores) as pool:
+        yield from pool.map(lambda seed: _see(experiment.with_run(seed=seed)), seeds)
+
+
+def _see(experiment: Experiment) -> _Seen:
+    run = observe(experiment)
+    findings = measure(run.attempts, run.server, experiment)
+    measurement = judge(run.attempts, run.server, experiment, findings)
+    t, backlog_s = run.counts.edges_s[1:], run.counts.backlog_s[0]
+    at = np.linspace(0.0, run.counts.edges_s[-1], ENVELOPE_POINTS)
+    return _Seen(
+        measurement.outcome, measurement.after_shed, dict(measurement.values), np.interp(at, t, backlog_s)
+    )
+
+
+def _envelope(experiment: Experiment, backlog_s: Floats) -> Envelope:
+    low, median, high = np.quantile(backlog_s, [LOW, 0.5, HIGH], axis=0) * experiment.run.speedup
+    return Envelope(np.linspace(0.0, experiment.duration_s, ENVELOPE_POINTS), low, median, high)
