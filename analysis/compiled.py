@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -27,8 +27,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def compiled(function: _Function) -> _Function:
     """The function, compiled at its first call with arguments of new types."""
-    made: _Function = numba.njit(cache=True, nogil=True)(function)
-    return made
+    return cast("_Function", numba.njit(cache=True, nogil=True)(function))
 
 
 def _sources_digest() -> str:
@@ -59,4 +58,4 @@ def _forget_old(parent: Path) -> None:
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = str(_cache_directory())
+    numba.config.CACHE_DIR = str(_cache_directory())  # type: ignore[attr-defined]

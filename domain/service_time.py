@@ -98,8 +98,8 @@ def draw_work(kind: int, shape: float, rng: np.random.Generator) -> float:
         squared = shape * shape
         likely = 0.5 * (1.0 + math.sqrt((squared - 1.0) / (squared + 1.0)))
         branch = likely if rng.random() < likely else 1.0 - likely
-        return rng.standard_exponential() / (2.0 * branch)
-    return rng.standard_exponential()
+        return float(rng.standard_exponential() / (2.0 * branch))
+    return float(rng.standard_exponential())
 
 
 def tail(kind: ServiceTimeKind, shape: float, work: float) -> float:

@@ -67,7 +67,7 @@ def _service_time(value: object) -> object:
             "must have a shape that is {rule}" if rule else "takes no shape with kind {kind}",
             {"rule": rule, "kind": repr(kind)},
         )
-    return ServiceTime(kind, None if shape is None else float(shape))
+    return ServiceTime(kind, float(shape) if isinstance(shape, int | float) else None)
 
 
 ServiceTimeValue = Annotated[

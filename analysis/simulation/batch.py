@@ -9,7 +9,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from analysis.simulation.counts import Counts
+from analysis.simulation.counts import Counts, Floats
 from analysis.simulation.run import simulate
 from domain.experiment import Experiment
 from domain.queue_cap import QueueCap
@@ -24,7 +24,7 @@ def simulate_seeds(
     experiment: Experiment,
     seeds: Sequence[int],
     *,
-    edges_s: Sequence[float] | None = None,
+    edges_s: Sequence[float] | Floats | None = None,
     queue_cap: QueueCap | None = None,
     retry_budget: float | None = None,
     preload: int = 0,

@@ -155,7 +155,7 @@ def _time_of(clock: Clock, knot: int, work: float) -> float:
     """When the clock reached ``work``, at or before the stretch that begins at ``knot``."""
     while knot > 0 and clock.work[knot] >= work:
         knot -= 1
-    return clock.at_s[knot] + (work - clock.work[knot]) / clock.slope[knot]
+    return float(clock.at_s[knot] + (work - clock.work[knot]) / clock.slope[knot])
 
 
 @compiled

@@ -30,7 +30,7 @@ _REJECTIONS: dict[OnRejection, int] = {
 def simulate(
     experiment: Experiment,
     *,
-    edges_s: Sequence[float] | None = None,
+    edges_s: Sequence[float] | Floats | None = None,
     queue_cap: QueueCap | None = None,
     retry_budget: float | None = None,
     preload: int = 0,
@@ -59,7 +59,7 @@ class SimulatedRun:
         self,
         experiment: Experiment,
         *,
-        edges_s: Sequence[float] | None = None,
+        edges_s: Sequence[float] | Floats | None = None,
         queue_cap: QueueCap | None = None,
         retry_budget: float | None = None,
         preload: int = 0,
@@ -136,7 +136,7 @@ class SimulatedRun:
         What is not answered by the end of the phases and has not timed out is open: NaN ``done_s``.
         """
         rows = int(self._place.numbers[kernel.TRACED])
-        ended = kernel.Trace(*(column[:rows] for column in self._trace))
+        ended = kernel.Trace._make(column[:rows] for column in self._trace)
         index = self._open_attempts()
         sent_s, done_s = self._ring.sent_s[index], self._capacity.when(self._ring.end_w[index])
         answered = done_s <= np.minimum(sent_s + self._rules.timeout_s, self._end_s)
@@ -188,7 +188,7 @@ class SimulatedRun:
         numbers = self._place.numbers
         if status == kernel.FULL_RING:
             head, tail = int(numbers[kernel.RING_HEAD]), int(numbers[kernel.RING_TAIL])
-            self._ring = kernel.Ring(*(_unrolled(column, head, tail) for column in self._ring))
+            self._ring = kernel.Ring._make(_unrolled(column, head, tail) for column in self._ring)
         elif status == kernel.FULL_QUEUE:
             head, tail = int(numbers[kernel.QUEUE_HEAD]), int(numbers[kernel.QUEUE_TAIL])
             self._place = self._place._replace(starts_w=_unrolled(self._place.starts_w, head, tail))
@@ -196,7 +196,7 @@ class SimulatedRun:
             numbers[kernel.FREE_NODE] = self._calendar.due_s.size
             self._calendar = self._longer_calendar()
         else:
-            self._trace = kernel.Trace(*(_doubled(column) for column in self._trace))
+            self._trace = kernel.Trace._make(_doubled(column) for column in self._trace)
 
     def _empty_calendar(self, client: Client, peak_rate_per_s: float) -> kernel.Calendar:
         retries = min(client.max_attempts - 1, 16.0)
@@ -251,7 +251,7 @@ class SimulatedRun:
         self._tally.answered[:] += np.bincount(done_in, minlength=slots)
 
 
-def _edges(live: Experiment, edges_s: Sequence[float] | None) -> Floats:
+def _edges(live: Experiment, edges_s: Sequence[float] | Floats | None) -> Floats:
     if edges_s is None:
         return np.array([0.0, *(p.end_s for p in live.placed_phases if p.phase.duration_s > 0)])
     edges = np.asarray(edges_s, dtype=np.float64)

@@ -116,7 +116,8 @@ def test_pairing_escapes(signals: tuple[Signal, ...], pods: float) -> None:
     assert signal_point(trace, BEFORE, 100).over_provisioning == pytest.approx(pods)
     alone = fluid_trace(step(watch_s=1200.0), fleet=specimen("ingress"))
     recovered, ingress = healthy_after_s(trace), healthy_after_s(alone)
-    assert recovered is not None and ingress is not None
+    assert recovered is not None
+    assert ingress is not None
     assert recovered == ingress if "ingress" in signals else recovered > ingress
 
 

@@ -81,4 +81,4 @@ def test_notes_warn_of_noise() -> None:
     assert not notes
     noisy = predict(replace(demo(), run=replace(demo().run, speedup=10.0))).notes
     assert any("below 20" in note for note in noisy)
-    assert any("exp(−μT)" in note for note in noisy)
+    assert any("P(S > T)" in note for note in noisy)
