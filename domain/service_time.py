@@ -113,7 +113,7 @@ def tail(kind: ServiceTimeKind, shape: float, work: float) -> float:
         return 0.5 * math.erfc((math.log(work) + variance / 2.0) / math.sqrt(2.0 * variance))
     if kind == "pareto":
         least = (shape - 1.0) / shape
-        return min(1.0, (least / work) ** shape)
+        return min(1.0, math.pow(least / work, shape))
     if kind == "hyperexponential":
         squared = shape * shape
         likely = 0.5 * (1.0 + math.sqrt((squared - 1.0) / (squared + 1.0)))

@@ -59,15 +59,15 @@ def _service_time(value: object) -> object:
             "service_time", "must be one of {kinds}, or a table of kind and shape", {"kinds": kinds}
         )
     kind, shape = table["kind"], table.get("shape", DEFAULT_SHAPES.get(table["kind"]))
-    number = isinstance(shape, int | float) and not isinstance(shape, bool)
-    if "shape" in table and not (number and kind in DEFAULT_SHAPES and shape_is_valid(kind, float(shape))):
+    number = float(shape) if isinstance(shape, int | float) and not isinstance(shape, bool) else None
+    if "shape" in table and not (number is not None and shape_is_valid(kind, number)):
         rule = SHAPE_RULES.get(kind)
         raise PydanticCustomError(
             "service_time",
             "must have a shape that is {rule}" if rule else "takes no shape with kind {kind}",
             {"rule": rule, "kind": repr(kind)},
         )
-    return ServiceTime(kind, float(shape) if isinstance(shape, int | float) else None)
+    return ServiceTime(kind, number)
 
 
 ServiceTimeValue = Annotated[

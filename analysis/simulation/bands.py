@@ -73,12 +73,6 @@ class _Seen:
     backlog_s: Floats
 
 
-def expected_attempts(experiment: Experiment) -> float:
-    """Attempts of one simulated run if all of them fail: what a seed costs at most."""
-    amplification = min(experiment.client.amplification, 20.0)
-    return experiment.live().arrival_plan.expected_jobs * amplification
-
-
 def simulate_bands(
     experiment: Experiment,
     seeds: Sequence[int],

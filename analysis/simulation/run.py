@@ -69,6 +69,8 @@ class SimulatedRun:
         service, client = live.service, live.client
         if service is None:
             raise ValueError("service: must be known for a simulation (got None)")
+        if preload < 0:
+            raise ValueError(f"preload: must be at least 0 (got {preload!r})")
         self._service = service
         self._seed = live.run.seed
         self._end_s = live.duration_s
@@ -89,12 +91,19 @@ class SimulatedRun:
         self._calendar = self._empty_calendar(client, peak)
 
     @property
-    def now_backlog_s(self) -> float:
-        """Unfinished work over the capacity of the full fleet, at the last edge passed."""
-        passed = int(self._place.numbers[kernel.WINDOW])
-        if passed == 0:
-            return 0.0
-        return float(self._tally.backlog_work[passed - 1]) / self._service.capacity_per_s
+    def sent(self) -> tuple[int, int]:
+        """First attempts and all attempts sent so far."""
+        return int(self._tally.jobs.sum()), int(self._tally.attempts.sum())
+
+    def done_work(self, now_s: float) -> float:
+        """Work done by ``now_s``, to which the run must have been taken."""
+        now_w = float(self._capacity.at(np.array([now_s]))[0])
+        unfinished = np.maximum(0.0, self._place.free_w - now_w).sum()
+        return float(self._place.times[kernel.ACCEPTED_W] - unfinished)
+
+    def set_capacity(self, capacity: Staircase) -> None:
+        """The rate of one pod from now on; up to now, and at its first knots, it must be what it was."""
+        self._capacity = capacity
 
     def advance(self, until_s: float) -> None:
         """Run every event before ``until_s``, or to the end of the phases."""
@@ -255,7 +264,8 @@ def _edges(live: Experiment, edges_s: Sequence[float] | Floats | None) -> Floats
     if edges_s is None:
         return np.array([0.0, *(p.end_s for p in live.placed_phases if p.phase.duration_s > 0)])
     edges = np.asarray(edges_s, dtype=np.float64)
-    if edges.size < 2 or np.any(np.diff(edges) <= 0) or edges[0] < 0 or edges[-1] > live.duration_s:
+    ascending = edges.size >= 2 and bool(np.all(np.diff(edges) > 0))
+    if not (ascending and edges[0] >= 0 and edges[-1] <= live.duration_s * (1 + 1e-12)):
         raise ValueError(f"edges_s: must ascend from at least 0 to at most the end of the run (got {edges})")
     return edges
 
@@ -263,7 +273,7 @@ def _edges(live: Experiment, edges_s: Sequence[float] | Floats | None) -> Floats
 def _rules(
     client: Client, service: Service, queue_cap: QueueCap | None, retry_budget: float | None
 ) -> kernel.Rules:
-    if retry_budget is not None and retry_budget < 0:
+    if retry_budget is not None and not retry_budget >= 0:
         raise ValueError(f"retry_budget: must be at least 0 (got {retry_budget!r})")
     rule, base_s, cap_s = client.backoff.numbers
     return kernel.Rules(
