@@ -26,7 +26,7 @@ import typer
 from domain.errors import ConfigurationError, ExitCode, TipoverError
 from tipover.commands.output import print_json
 
-COMMANDS = ("list", "predict", "run", "report", "validate", "serve", "schema")
+COMMANDS = ("list", "predict", "simulate", "calc", "run", "report", "validate", "serve", "schema")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

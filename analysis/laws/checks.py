@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from domain.errors import Fault
 
@@ -22,7 +23,7 @@ class Rule:
     """What must hold of a value, in words and as a test that NaN fails."""
 
     words: str
-    holds: Callable[[float], bool]
+    holds: Callable[[float | Fraction], bool]
 
 
 _POSITIVE = Rule("must be positive and finite", lambda value: 0 < value < math.inf)
@@ -71,13 +72,19 @@ RULES = {
 
 def check(**values: float) -> None:
     """Raise ``DomainError`` with every value that breaks its field's rule."""
-    faults = [
-        Fault(field, RULES[field].words, value)
+    if faults := faults_of(values):
+        raise DomainError(faults)
+
+
+def faults_of(
+    values: Mapping[str, float | Fraction], given: Mapping[str, object] | None = None
+) -> list[Fault]:
+    """The values that break their field's rule, shown as they were ``given``."""
+    return [
+        Fault(field, RULES[field].words, value if given is None else given[field])
         for field, value in values.items()
         if not RULES[field].holds(value)
     ]
-    if faults:
-        raise DomainError(faults)
 
 
 def require(ok: bool, field: str, rule: str, value: object) -> None:

@@ -56,8 +56,6 @@ def _lifted(law: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
             *(a.item() for a in positional), **{k: a.item() for k, a in zip(kwargs, named, strict=True)}
         )
     rows = zip(*(a.ravel().tolist() for a in arrays), strict=True)
-    answers = [
-        law(*row[: len(args)], **dict(zip(kwargs, row[len(args) :], strict=True))) for row in rows
-    ]
+    answers = [law(*row[: len(args)], **dict(zip(kwargs, row[len(args) :], strict=True))) for row in rows]
     dtype = bool if law.__annotations__["return"] == "bool" else float
     return np.array(answers, dtype=dtype).reshape(arrays[0].shape)

@@ -24,7 +24,13 @@ def recovery_time_s(
     0 when the spike triggers nothing, infinite when Aρ ≥ 1 after a trigger. Raises ``ValueError``
     outside the domain of ``spike_triggers`` and for A < 1. Source: seed 002 Prop. 7 (full form).
     """
-    check(amplification=amplification)
+    check(
+        amplification=amplification,
+        spike_factor=spike_factor,
+        utilization=utilization,
+        spike_duration_s=spike_duration_s,
+        timeout_s=timeout_s,
+    )
     if not spike_triggers(
         spike_factor=spike_factor,
         utilization=utilization,

@@ -63,5 +63,8 @@ def time_to_first_timeout_s(*, spike_factor: float, utilization: float, timeout_
 def require_rest(utilization: float) -> None:
     """Raise ``ValueError`` unless the service is at rest before the trigger: ρ < 1."""
     require(
-        utilization < 1, "utilization", "must be below 1: from there on it fails without a trigger", utilization
+        utilization < 1,
+        "utilization",
+        "must be below 1: from 1 on it needs no trigger",
+        utilization,
     )
