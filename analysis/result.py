@@ -16,6 +16,8 @@ from domain.experiment import Experiment
 if TYPE_CHECKING:  # pandas takes a third of a second to import, and predictions need none of it
     import pandas as pd
 
+    from analysis.simulation.bands import Bands
+
 Floats = NDArray[np.float64]
 Outcome = Literal["healthy", "recovered", "trapped", "undecided"]
 
@@ -64,7 +66,8 @@ class Prediction:
     """What the laws and the fluid model say of an experiment.
 
     ``recovery_sd_s`` is the standard deviation of the recovery time at the run's own rates and
-    speed-up (diffusion approximation); ``notes`` are warnings in words.
+    speed-up (diffusion approximation); ``notes`` are warnings in words. ``bands`` are what chance makes
+    of it over simulated seeds, None when none were simulated.
     """
 
     outcome: Outcome | None
@@ -72,6 +75,7 @@ class Prediction:
     fluid: FluidTrace | None
     recovery_sd_s: float | None = None
     notes: tuple[str, ...] = ()
+    bands: Bands | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,8 @@ class Measurement:
 class Check:
     """One comparison of the prediction (or the scenario's word) with the measurement.
 
-    ``tolerance`` is relative unless ``absolute``; numbers are None when the check is of a word.
+    ``tolerance`` is relative unless ``absolute``; numbers are None when the check is of a word. ``low``
+    and ``high`` are the 5% and 95% quantiles over simulated seeds, where there are any.
     """
 
     name: str
@@ -98,6 +103,8 @@ class Check:
     passed: bool
     absolute: bool = False
     why: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)

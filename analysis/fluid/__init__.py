@@ -7,6 +7,21 @@ Prop. 6–8 (fluid model).
 """
 
 from analysis.fluid.engine import fluid_trace
-from analysis.fluid.readings import backlog_cleared_s, first_late_s, last_late_s
+from analysis.fluid.readings import (
+    SignalPoint,
+    backlog_cleared_s,
+    capacity_met_s,
+    first_late_s,
+    last_late_s,
+    signal_point,
+)
 
-__all__ = ["backlog_cleared_s", "first_late_s", "fluid_trace", "last_late_s"]
+__all__ = [
+    "SignalPoint",
+    "backlog_cleared_s",
+    "capacity_met_s",
+    "first_late_s",
+    "fluid_trace",
+    "last_late_s",
+    "signal_point",
+]

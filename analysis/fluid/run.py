@@ -58,7 +58,6 @@ class Run:
         self.backlog, self.potential = np.zeros((2, self.steps + 1))
         self.noise = NOISE * service.capacity_per_s * client.timeout_s
         self._rules = rules
-        self._endless = layers.endless
         self._layers = _LayerState.of(layers, client.timeout_s, self.step_s, self.per_timeout, self.steps)
 
     def advance(self, start: int, stop: int, pods: Floats) -> None:
@@ -76,7 +75,6 @@ class Run:
             self.pods,
             layers.late_delays,
             layers.rejected_delays,
-            self._endless,
             math.inf if rules.retry_budget is None else rules.retry_budget,
             math.inf if cap is None else float(cap.places),
             stepper.GIVE_UP if cap is None else ON_REJECTION[cap.on_rejection],
@@ -93,6 +91,15 @@ class Run:
             self.backlog,
             self.potential,
         )
+
+    def busy(self, start: int, stop: int) -> Floats:
+        """Share of the pods' time spent serving, per step; 1 where there is work and no capacity."""
+        queued, capacity = self.backlog[start : stop + 1], np.diff(self.potential[start : stop + 1])
+        admitted = self.ingress[start:stop] - self.rejected[start:stop]
+        served = queued[:-1] + admitted - queued[1:]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(capacity > 0, np.clip(served / capacity, 0.0, 1.0), queued[1:] > 0)
+        return np.asarray(share, dtype=np.float64)
 
     def trace(self) -> FluidTrace:
         """The paths over the experiment's own time, once every step is done."""
@@ -126,9 +133,7 @@ class Run:
         """Answers in time per step: what was sent in time, moved to when it is done (FIFO keeps order)."""
         total = np.concatenate([[0.0], np.cumsum(self.good[: self.shown])])
         finite = np.isfinite(done)
-        arrived = np.interp(
-            self.grid_s[: self.shown + 1], np.maximum.accumulate(done[finite]), total[finite]
-        )
+        arrived = np.interp(self.grid_s[: self.shown + 1], np.maximum.accumulate(done[finite]), total[finite])
         return np.diff(arrived)
 
 

@@ -5,27 +5,23 @@ that are due, the queue. Capacity may depend on anything up to now, since nothin
 clock has reached it. All flows are counts per step; ``backlog`` and ``potential`` (cumulative service,
 had there always been work) are values at the grid points. A step is second order: flows are taken as
 constant in it, so all cumulative counts are piecewise linear.
-
-Numba keeps the compiled code next to this file and compiles again when this file changes, but not when
-``domain.degradation`` does: then remove the ``__pycache__`` here (a test compares the two).
 """
 
 from __future__ import annotations
 
 import math
 
-import numba
-
+from analysis.compiled import compiled
 from analysis.result import Floats
 from domain import degradation
 
 GIVE_UP, AFTER_TIMEOUT, AT_ONCE = 0, 1, 2
 """What a rejected attempt does: ends its job, retries as if it had waited in vain, retries now."""
 
-_rate_share = numba.njit(cache=True, nogil=True)(degradation.rate_share)
+_rate_share = compiled(degradation.rate_share)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_at(counts: Floats, position: float) -> float:
     """A cumulative count kept in a ring, between its points; 0 before the beginning."""
     if position <= 0.0:
@@ -38,7 +34,7 @@ def _count_at(counts: Floats, position: float) -> float:
     return value
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _step_mean(counts: Floats, position: float) -> float:
     """Mean of a cumulative count over the step that begins at ``position``."""
     base = math.floor(position)
@@ -49,7 +45,7 @@ def _step_mean(counts: Floats, position: float) -> float:
     return 0.5 * ((1.0 - part) * before + part * after)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _due(counts: Floats, step: int, least: float, most: float) -> float:
     """What returns in ``step`` of a cumulative count, delays being spread evenly from least to most."""
     if most - least < 1.0:
@@ -60,7 +56,7 @@ def _due(counts: Floats, step: int, least: float, most: float) -> float:
     return max(due, 0.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _share_above_zero(first: float, last: float) -> float:
     """Share of a step in which a linear excess, from ``first`` to ``last``, is above 0."""
     low, high = min(first, last), max(first, last)
@@ -69,7 +65,7 @@ def _share_above_zero(first: float, last: float) -> float:
     return 1.0 if low >= 0.0 else high / (high - low)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def advance(
     start: int,
     stop: int,
@@ -79,7 +75,6 @@ def advance(
     pods: Floats,
     late_delays: Floats,
     rejected_delays: Floats,
-    endless: bool,
     budget: float,
     places: float,
     on_rejection: int,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from analysis.fluid import backlog_cleared_s, fluid_trace
-from tests.analysis.fifo import kit
+from analysis.fluid import backlog_cleared_s, fluid_trace, last_late_s
+from domain.experiment import Phase
+from tests.analysis.fifo import kit, simulate
 from tests.analysis.seed_002 import recovery_s
 
 FAMILY = [
@@ -47,3 +49,17 @@ def test_no_trigger_and_no_recovery() -> None:
     """kρ = 1 fails nothing and Aρ = 1.2 never ends, on the coarse grid too."""
     assert recovery_s(0.2, factor=5, max_attempts=3) == -1
     assert recovery_s(0.4, factor=5, max_attempts=3, longest_s=20_000) is None
+
+
+def test_a_capacity_cut_agrees_with_the_exact_simulation() -> None:
+    """All but a twentieth of the capacity gone for 80 s, fifty times the kit: recovery within 5% of the queue
+    followed event by event."""
+    base = kit(0.28, rate_per_pod=2000.0, speedup=50.0)
+    phases = (Phase("baseline", 50.0), Phase("cut", 80.0, 1.0, 0.05), Phase("watch", 1200.0))
+    experiment = replace(base, demand=replace(base.demand, phases=phases))
+    rows = simulate(experiment).attempts
+    last = rows.loc[rows["outcome"] == "timeout", "sent_s"].max() * 50.0
+    late = last_late_s(fluid_trace(experiment))
+    assert late is not None
+    assert late > 300
+    assert late == pytest.approx(last, rel=0.05)
