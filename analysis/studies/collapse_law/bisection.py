@@ -7,10 +7,11 @@ probability rises.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+
+from analysis.simulation.batch import available_cores
 
 STEPS = 9
 T = TypeVar("T")
@@ -29,5 +30,5 @@ def threshold(fails: Callable[[float], bool], low: float, high: float, steps: in
 
 def for_each(seeds: Sequence[int], work: Callable[[int], T]) -> list[T]:
     """``work`` at each seed, on all cores: the compiled simulation lets other threads run."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(available_cores()) as pool:
         return list(pool.map(work, seeds))

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from analysis import laws
-from analysis.simulation import Counts, simulate_seeds
-from analysis.studies.agreement import as_printed, one_run
+from analysis.simulation import simulate_seeds
+from analysis.studies.agreement import Agreement, not_comparable
 from analysis.studies.claims import Claim
-from analysis.studies.collapse_law.judgement import mean_over
+from analysis.studies.collapse_law.judgement import claim, mean_over, median_errors, single_run
 from analysis.studies.collapse_law.protocol import horizon_s, steady, windows_s
-from analysis.studies.collapse_law.rows import Row, pick, sample
+from analysis.studies.collapse_law.ratios import PooledRatio
+from analysis.studies.collapse_law.rows import Row, pick, plain_values, sample
 from analysis.studies.collapse_law.seeds import seeds_of
-from analysis.studies.collapse_law.shares import Z
-from analysis.studies.sample import Sample
 from analysis.wording import number, percent
 
 THETA = 5.0
 LOADS = [round(0.92 * i / 12, 4) for i in range(1, 13)]
 """Twelve, evenly spaced, with the two that the source quotes among them."""
-SEEDS, LONG_SEEDS = 800, 80
-LONG_S = 20_000.0
+SEEDS, LONG_SEEDS = 400, 80
+LONG_S = 100_000.0
 SOURCE_SEEDS = 8
+HIGHEST = 3
 
 
 def measure(effort: float) -> dict[str, Any]:
@@ -41,56 +38,63 @@ def _row(load: float, length_s: float, count: float) -> dict[str, Any]:
     seeds = seeds_of(f"kernel {load} {length_s}", count)
     run = steady(load, theta=THETA, seed=0, max_attempts=1, policy="none", length_s=length_s)
     counts = simulate_seeds(run, seeds, edges_s=windows_s(run))
-    share, error = _pooled(counts)
     return {
         "load": load,
-        "predicted": laws.late_probability(utilization=load, timeout_slack=THETA),
-        "pooled": share,
-        "half_width_95": Z * error,
-        "seeds": len(seeds),
+        "predicted": laws.timeout_kernel(load, THETA),
+        **PooledRatio.of(counts.late[:, -1], counts.attempts[:, -1]).plain(),
         # A window in which nothing was sent has no share.
-        "values": [float(q) for q in counts.late_ratio[:, -1] if not math.isnan(q)],
+        "values": plain_values(q for q in counts.late_ratio[:, -1] if not math.isnan(q)),
     }
-
-
-def _pooled(counts: Counts) -> tuple[float, float]:
-    """Late attempts over attempts of all seeds together, with the standard error of that ratio."""
-    late, sent = counts.late[:, -1].astype(float), counts.attempts[:, -1].astype(float)
-    share = float(late.sum() / sent.sum())
-    spread = float(np.std(late - share * sent, ddof=1))
-    return share, spread / (float(sent.mean()) * math.sqrt(len(sent)))
 
 
 def claims(data: Row) -> list[Claim]:
     """What §4.1 and §6.1 say of the kernel."""
     rows = data["protocol"]
-    errors = _median_errors(rows)
+    errors = median_errors([r["predicted"] for r in rows], [sample(r) for r in rows], SOURCE_SEEDS)
     return [
-        Claim(
-            "Without retries the late share is within a median of 8.6% of the M/M/1 tail, 12 loads at θ = 5",
+        claim(
+            "Without retries the late share is off the M/M/1 tail by a median of 8.6% over 12 loads, θ = 5",
             "§6.1",
-            "8.6% (8 seeds)",
+            f"8.6% ({SOURCE_SEEDS} seeds)",
             f"{percent(errors.mean)} on average over {len(errors.values)} groups of {SOURCE_SEEDS} seeds",
-            *_verdict(one_run(errors, 0.086)),
+            single_run(errors, 0.086).because(
+                f"Which loads is not said; ours go down to {number(LOADS[0])}μ, where few attempts are late"
+            ),
         ),
-        *(_quoted(rows, *quote) for quote in ((0.46, "0.068", 0.075, 0.020), (0.92, "0.670", 0.665, 0.134))),
+        *(_quoted(rows, *quote) for quote in ((0.46, 0.068, 0.075, 0.020), (0.92, 0.670, 0.665, 0.134))),
         _shortfall(data),
     ]
 
 
-def _verdict(agreement: Any) -> tuple[bool | None, str]:
-    return agreement.agrees, agreement.why
-
-
-def _quoted(rows: Sequence[Row], load: float, formula: str, claimed: float, sd: float) -> Claim:
+def _quoted(rows: list[Row], load: float, formula: float, claimed: float, sd: float) -> Claim:
     row = pick(rows, load=load)
     ours = sample(row)
-    judged = mean_over(ours, claimed, SOURCE_SEEDS, sd)
-    return Claim(
-        f"Late share at λ = {load}μ, θ = 5, no retries: measured, and the formula's {formula}",
+    return claim(
+        f"Late share at λ = {load}μ, θ = {THETA:g}, no retries (the formula: {row['predicted']:.4f})",
         "§6.1",
         f"{claimed} ± {sd} measured, {formula} by the formula",
-        f"{ours.words()}; spread between seeds {number(ours.sd)}; formula {row['predicted']:.4f}",
-        judged.agrees and as_printed(row["predicted"], formula).agrees,
-        judged.why,
+        f"{ours.words()}; spread between seeds {number(ours.sd)}",
+        mean_over(ours, claimed, SOURCE_SEEDS, sd),
+    )
+
+
+def _shortfall(data: Row) -> Claim:
+    """Whether the high loads lie below the formula; nothing is retried here, so no stream is smoothed."""
+    short, long = data["protocol"][-HIGHEST:], data["long"][-HIGHEST:]
+    below = [row["load"] for row in short if row["predicted"] - row["pooled"] > row["half_width_95"]]
+    holds = all(abs(row["predicted"] - row["pooled"]) <= row["half_width_95"] for row in long)
+    gaps = ", ".join(
+        f"{number(row['pooled'] - row['predicted'], 2)} ± {number(row['half_width_95'], 2)}"
+        for row in short + long
+    )
+    why = "the runs retry nothing, so their arrivals are Poisson, and long ones have the formula's share"
+    if below:
+        why += "; short ones end before an empty queue has filled"
+    return claim(
+        f"The late share lies below the formula at the {HIGHEST} highest loads, because retries are smooth",
+        "§4.1, §6.1",
+        "below it",
+        f"measured minus formula: {gaps}; the first {HIGHEST} in runs of {number(horizon_s(THETA))}/μ, the "
+        f"others in runs of {number(LONG_S)}/μ",
+        Agreement(False, why) if holds else not_comparable("the long runs do not have the formula's share"),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from analysis.studies.sample import Sample
@@ -21,6 +21,11 @@ def pick(rows: Sequence[Row], **wanted: object) -> Row:
 def sample(row: Row, key: str = "values") -> Sample:
     """The sample that a row holds under ``key``."""
     return Sample.of(row[key])
+
+
+def plain_values(values: Iterable[float]) -> list[float]:
+    """Figures of many seeds as they are kept: to six digits, which is more than chance leaves of them."""
+    return [float(f"{value:.6g}") for value in values]
 
 
 def plain_attempts(max_attempts: float) -> float | str:

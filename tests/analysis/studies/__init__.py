@@ -1,0 +1,1 @@
+"""The studies: the sources' experiments run again."""

@@ -1,0 +1,128 @@
+"""The study of the collapse law as a whole, at a small effort: nothing is missing and all of it is drawn."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from analysis.studies.claims import StudyResult
+from analysis.studies.collapse_law import TITLE, bisection, run
+from analysis.studies.collapse_law.study import PARTS
+
+EFFORT = 0.02
+CLAIMS = {
+    "000 §3.2, §6.4": 4,
+    "000 §4.1, §6.1": 1,
+    "000 §4.2": 6,
+    "000 §4.3": 2,
+    "000 §4.3, §6.3": 4,
+    "000 §4.4": 10,
+    "000 §4.4, §6.3": 2,
+    "000 §4.4, §6.7": 1,
+    "000 §6.1": 6,
+    "000 §6.2": 22,
+    "000 §6.2, §8": 1,
+    "000 §6.2, recomputed": 7,
+    "000 §6.3": 12,
+    "000 §6.4": 17,
+    "000 §6.5": 21,
+    "000 §6.6": 1,
+    "000 §6.7": 18,
+}
+FIGURES = [
+    "f1-kernel-and-curve",
+    "f2-onset",
+    "f3-hysteresis",
+    "f4-margins",
+    "f5-interventions",
+    "f6-prediction",
+    "f7-unified-curve",
+]
+
+
+@pytest.fixture(scope="module")
+def told() -> list[tuple[str, float]]:
+    """What the study said of its progress."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def result(told: list[tuple[str, float]]) -> StudyResult:
+    """The study, run once."""
+    return run(EFFORT, lambda words, share: told.append((words, share)))
+
+
+def test_every_claim_is_there(result: StudyResult) -> None:
+    """So many lines for each section of the source, no two of them the same."""
+    assert Counter(claim.source for claim in result.claims) == CLAIMS
+    assert len({(claim.statement, claim.source) for claim in result.claims}) == sum(CLAIMS.values())
+
+
+def test_every_claim_is_in_words(result: StudyResult) -> None:
+    """Each says what was claimed, what was found, and why they agree or not; nothing is a placeholder."""
+    for claim in result.claims:
+        words = (claim.statement, claim.claimed, claim.ours, claim.why)
+        assert all(words), claim
+        assert not {"nan", "inf", "None"} & set(" ".join(words).replace(",", " ").split()), claim
+
+
+def test_what_needs_no_seeds_agrees(result: StudyResult) -> None:
+    """The source's arithmetic on the curve is right, whatever the effort."""
+    theory = [
+        c for c in result.claims if c.source.startswith(("000 §4.2", "000 §4.4")) and "∞:" not in c.statement
+    ]
+    assert [c.statement for c in theory if c.agrees is False] == []
+
+
+def test_the_data_are_plain_json(result: StudyResult) -> None:
+    """Every part has its data, and JSON keeps it as it is."""
+    assert list(result.data) == [key for key, *_ in PARTS]
+    assert json.loads(json.dumps(result.data, allow_nan=False)) == result.data
+    json.dumps(result.settings, allow_nan=False)
+
+
+def test_progress_rises_to_one(result: StudyResult, told: list[tuple[str, float]]) -> None:
+    """It is told before every part, and at the end."""
+    shares = [share for _, share in told]
+    assert len(shares) == len(PARTS) + 1
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+
+
+def test_every_figure_is_a_picture(result: StudyResult, tmp_path: Path) -> None:
+    """Seven, each with a caption, each drawn to a PNG with something on it."""
+    assert [figure.name for figure in result.figures] == FIGURES
+    for figure in result.figures:
+        path = tmp_path / f"{figure.name}.png"
+        figure.draw(path)
+        picture = np.asarray(imread(io.BytesIO(path.read_bytes()), format="png"))
+        assert min(picture.shape[:2]) > 500
+        assert picture[..., :3].std() > 0.05
+        assert len(figure.caption) > 80
+
+
+def test_figures_can_be_drawn_from_stored_data(result: StudyResult, tmp_path: Path) -> None:
+    """A picture needs the data alone: drawn again it has the same bytes."""
+    figure = result.figures[3]
+    figure.draw(tmp_path / "once.png")
+    figure.draw(tmp_path / "twice.png")
+    assert (tmp_path / "once.png").read_bytes() == (tmp_path / "twice.png").read_bytes()
+
+
+def test_the_number_of_cores_changes_nothing(result: StudyResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread finds the same numbers as many."""
+    monkeypatch.setattr(bisection, "available_cores", lambda: 1)
+    measure = {key: measure for key, _, _, measure in PARTS}
+    for key in ("policies", "delays"):
+        assert measure[key](EFFORT, {}) == result.data[key]
+
+
+def test_the_title_names_the_subject() -> None:
+    """The title is what the index shows."""
+    assert TITLE.startswith("The collapse law")
