@@ -52,7 +52,7 @@ class SimulatedRun:
     """A run that can be taken forward bit by bit, and its capacity changed on the way.
 
     Everything is in seconds of the wall clock. With ``recording`` every attempt is kept, for
-    ``attempts``. Raises ``ValueError`` when the capacity is not known, or the edges do not ascend.
+    ``recorded``. Raises ``ValueError`` when the capacity is not known, or the edges do not ascend.
     """
 
     def __init__(
