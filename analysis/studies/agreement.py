@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -43,9 +44,12 @@ def as_printed(ours: float, claimed: str) -> Agreement:
 def close(ours: float, claimed: float, tolerance: float) -> Agreement:
     """Within a relative tolerance of the source's figure."""
     off = ours / claimed - 1.0
+    if off == 0.0:
+        return Agreement(True, "equal")
     side = "within" if abs(off) <= tolerance else "outside"
-    sign = "+" if off >= 0 else "−"
-    return Agreement(abs(off) <= tolerance, f"off by {sign}{percent(abs(off))}: {side} {percent(tolerance)}")
+    sign = "+" if off > 0 else "−"
+    share = number(100 * abs(off), 2)
+    return Agreement(abs(off) <= tolerance, f"off by {sign}{share}%: {side} {percent(tolerance)}")
 
 
 def between(ours: float, low: float, high: float, tolerance: float) -> Agreement:
@@ -68,3 +72,15 @@ def one_run(sample: Sample, low: float, high: float | None = None) -> Agreement:
     return Agreement(
         ok, f"{where} what one further run gives with 95% chance, {number(least, 4)} to {number(most, 4)}"
     )
+
+
+def spanned(ours: float, others: Iterable[float], claimed: float, tolerance: float, what: str) -> Agreement:
+    """Within a tolerance of ours, or inside what ours becomes where the source leaves a parameter open."""
+    judged = close(ours, claimed, tolerance)
+    low, high = min(ours, *others), max(ours, *others)
+    if low == high:
+        return judged.because(f"The same {what}")
+    span = f"{number(low)} to {number(high)} {what}"
+    if not judged.agrees and low <= claimed <= high:
+        return Agreement(True, f"{judged.why}, but inside what ours can be: {span}")
+    return Agreement(judged.agrees, f"{judged.why}; ours is {span}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -17,7 +19,7 @@ from analysis.plots.labels import drawable, shrink_to_fit
 WIDTH_IN = 9.0
 PANEL_IN = 4.2
 DPI = 110
-LEFT, RIGHT = 0.085, 0.975
+LEFT, RIGHT = 0.1, 0.975
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Chart:
 
     figure: Figure
     panels: tuple[Axes, ...]
+    legend_rows: int
 
     @property
     def axes(self) -> Axes:
@@ -34,17 +37,17 @@ class Chart:
 
     def save(self, path: Path) -> None:
         """Write the PNG, with one legend for all panels under them."""
-        entries = {}
+        entries: dict[str, Artist] = {}
         for axes in self.panels:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 entries.setdefault(label, handle)
         if entries:
             self.figure.legend(
-                entries.values(),
-                entries.keys(),
+                list(entries.values()),
+                list(entries),
                 loc="lower center",
                 bbox_to_anchor=((LEFT + RIGHT) / 2, 0.0),
-                ncols=min(4, len(entries)),
+                ncols=math.ceil(len(entries) / self.legend_rows),
                 frameon=False,
                 fontsize=9,
                 handlelength=2.2,
@@ -62,12 +65,14 @@ def new_chart(
     share_y: bool = False,
     panel_in: float = PANEL_IN,
     legend_rows: int = 1,
+    panel_titles: Sequence[str] = (),
 ) -> Chart:
     """An empty chart with a panel for every label of a y axis; stacked panels share the x axis."""
     count = len(y_labels)
     rows, columns = (1, count) if side_by_side else (count, 1)
     below_in = 0.55 + 0.22 * legend_rows
-    height_in = 0.5 + rows * panel_in * (1.0 if rows == 1 else 0.62) + below_in
+    above_in = 0.75 if panel_titles else 0.5
+    height_in = above_in + rows * panel_in * (1.0 if rows == 1 else 0.62) + below_in
     figure = Figure(figsize=(WIDTH_IN, height_in), dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
     text = figure.text(
@@ -85,7 +90,7 @@ def new_chart(
     figure.subplots_adjust(
         left=LEFT,
         right=RIGHT,
-        top=1 - 0.5 / height_in,
+        top=1 - above_in / height_in,
         bottom=below_in / height_in,
         hspace=0.12,
         wspace=0.08 if share_y else 0.2,
@@ -95,21 +100,24 @@ def new_chart(
         _dress(axes, label)
     for axes in panels if side_by_side else panels[-1:]:
         axes.set_xlabel(x_label, fontsize=9.5)
-    return Chart(figure, panels)
+    for axes, words in zip(panels, panel_titles, strict=False):
+        axes.set_title(words, fontsize=10)
+    return Chart(figure, panels, legend_rows)
 
 
-def plain_ticks(axes: Axes, *, x: bool = True, y: bool = True) -> None:
-    """Thousands separators and no scientific notation, also on logarithmic axes."""
-    if x:
-        axes.xaxis.set_major_formatter(FuncFormatter(thousands))
-    if y:
-        axes.yaxis.set_major_formatter(FuncFormatter(thousands))
+def log_y(axes: Axes, ticks: Sequence[float]) -> None:
+    """A logarithmic y axis with these ticks, in plain numbers."""
+    axes.set_yscale("log")
+    axes.set_yticks(ticks)
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(FuncFormatter(thousands))
 
 
 def _dress(axes: Axes, y_label: str) -> None:
     axes.set_ylabel(y_label, fontsize=9.5)
     axes.tick_params(labelsize=9)
-    plain_ticks(axes)
+    axes.xaxis.set_major_formatter(FuncFormatter(thousands))
+    axes.yaxis.set_major_formatter(FuncFormatter(thousands))
     axes.grid(axis="y", color="#dddddd", lw=0.6, zorder=0.5)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -37,8 +37,10 @@ def index(records: Sequence[Record]) -> str:
         "",
         "# Checked against the sources",
         "",
-        "Every number that a source states is worked out again, by a law, the fluid model or the request-level",
-        "simulation, and set beside the source's own figure. A disagreement is a finding about the source; it is",
+        "Every number that a source states is worked out again, by a law, the fluid model or the"
+        " request-level",
+        "simulation, and set beside the source's own figure. A disagreement is a finding about the source;"
+        " it is",
         "listed and explained, not tuned away. `make results` makes all of this again.",
         "",
         *_rows(("study", "agree", "disagree", "not comparable", "effort", "date"), rows),
@@ -47,14 +49,17 @@ def index(records: Sequence[Record]) -> str:
 
 
 def _made(record: Record) -> str:
-    settings = ", ".join(f"{key.replace('_', ' ')} {_value(v)}" for key, v in record["settings"].items())
+    chosen = {key: value for key, value in record["settings"].items() if key != "source"}
+    settings = ", ".join(f"{key.replace('_', ' ')} {_value(value)}" for key, value in chosen.items())
+    source = f"Source: {record['settings']['source']}.\n\n" if "source" in record["settings"] else ""
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     count = record["counts"]
     return (
         f"Made by `{record['command']}` on {record['date']} with {versions}. The same command gives the same"
-        f" numbers on any machine.\n\nSettings: {settings}.\n\n"
+        f" numbers again.\n\n{source}Settings: {settings}.\n\n"
         f"**{count['agree']} claims agree, {count['disagree']} disagree,"
-        f" {count['not_compared']} cannot be compared.** All numbers: [{record['name']}.json]({record['name']}.json)."
+        f" {count['not_compared']} cannot be compared.** All numbers:"
+        f" [{record['name']}.json]({record['name']}.json)."
     )
 
 

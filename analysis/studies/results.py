@@ -142,7 +142,9 @@ def _figures_listed(path: Path) -> list[str]:
 def _foreign_files(directory: Path, names: Sequence[str]) -> list[Path]:
     found = []
     for path in (directory / INDEX, *(directory / f"{name}.md" for name in names)):
-        if path.exists() and not (path.is_file() and MARK in path.read_text(encoding="utf-8", errors="replace")):
+        if path.exists() and not (
+            path.is_file() and MARK in path.read_text(encoding="utf-8", errors="replace")
+        ):
             found.append(path)
     for name in names:
         path = directory / f"{name}.json"

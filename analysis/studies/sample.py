@@ -51,13 +51,11 @@ class Sample:
         degrees = len(self.values) - 1
         return float(stdtrit(degrees, (1 + CONFIDENCE) / 2)) if degrees > 0 else 0.0
 
-    def words(self, unit: str = "", digits: int = 4) -> str:
-        """Mean, 95% interval and number of seeds: "2,371 ± 12 s (8 seeds)"."""
+    def words(self, unit: str = "", *, digits: int = 4, of: str = "seed") -> str:
+        """Mean, 95% interval and how many values: "2,371 ± 12 s (8 seeds)"."""
         count = len(self.values)
-        seeds = f"{count} seed{'s' if count != 1 else ''}"
         interval = f" ± {number(self.half_width, 2)}" if count > 1 else ""
-        suffix = f" {unit}" if unit else ""
-        return f"{number(self.mean, digits)}{interval}{suffix} ({seeds})"
+        return f"{number(self.mean, digits)}{interval}{unit} ({count:,} {of}{'s' if count != 1 else ''})"
 
     def plain(self) -> dict[str, object]:
         """Everything about it, as plain values."""

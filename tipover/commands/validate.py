@@ -31,6 +31,7 @@ def validate(
     name: Annotated[
         str,
         typer.Argument(
+            metavar="NAME",
             help="collapse-law, retry-storms, demand-debt, hop-retries, fixed-point, or all.",
             show_default=False,
         ),
@@ -43,7 +44,7 @@ def validate(
     ] = 1.0,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Run the sources' experiments again and compare every number they state.
+    """Run the sources' experiments again, compare every figure.
 
     Exits 0 when every claim is confirmed and 1 when at least one is refuted: that is a finding about the
     source, and says that the table is worth reading.
@@ -65,7 +66,8 @@ def validate(
     screen = console()
     for result in results:
         _show(result, screen)
-    screen.print(f"written to {out}: " + ", ".join(f"{result.name}.md" for result in results))
+    for result in results:
+        screen.print(f"{result.name}: {out / f'{result.name}.md'}", soft_wrap=True)
     return code
 
 
@@ -101,13 +103,15 @@ def _run_all(
 def _bar(screen: Console, name: str) -> Iterator[Progress]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    if not screen.is_terminal:
+        screen.print(f"{name} …")
     columns = (
         TextColumn("{task.fields[study]}"),
         BarColumn(bar_width=20),
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
     )
-    with Progress(*columns, console=screen, transient=True) as bars:
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
         task = bars.add_task("getting ready", total=1.0, study=name)
 
         def told(what: str, share: float) -> None:

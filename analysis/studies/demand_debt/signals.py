@@ -1,0 +1,390 @@
+"""Definition 9 and Corollaries 4 and 5: which signal gets a failed service out, at which price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis import laws
+from analysis.plots.canvas import BLUE, GREEN, INK, VERMILLION
+from analysis.result import Floats
+from analysis.studies.agreement import as_printed, close, same, spanned
+from analysis.studies.chart import log_y, new_chart
+from analysis.studies.claims import Claim, Figure
+from analysis.studies.demand_debt.scaled import CALM_S, LOSS_OVER_S, OTHER_METRICS, Scaled, Step
+from analysis.studies.sample import Sample
+from analysis.wording import number, percent
+from domain.backoff import FixedBackoff
+from domain.fleet import Signal, specimen
+
+SOURCE = "002 Three Signals"
+TOLERANCE = 0.05
+LONG_WATCH_S = 14_000.0
+SIGNALS: dict[Signal, str] = {"cpu": "CPU", "ingress": "Ingress rate", "first": "First attempts"}
+COLOURS: dict[Signal, str] = {"cpu": GREEN, "ingress": BLUE, "first": VERMILLION}
+TABLE: dict[Signal, tuple[float, float, float, float]] = {
+    "cpu": (345.0, 12.5, 736.0, 771.0),
+    "ingress": (120.0, 3.0, 228.0, 266.0),
+    "first": (120.0, 1.0, math.inf, math.inf),
+}
+"""Capacity meets the load, peak pods over needed, seconds of demand lost, healthy after."""
+TARGETS = ((0.33, 8909.0), (0.30, 922.0), (0.25, 384.0))
+BUDGETS = ((0.2, 274.0), (0.5, 422.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    """Runs by signal, each first with the default metric and then with the others."""
+
+    runs: dict[Signal, list[Scaled]]
+    targets: dict[float, list[Scaled]]
+    budgets: dict[float, list[Scaled]]
+    backoff: Scaled
+    no_retries: list[Scaled]
+    pair: Scaled
+    simulated: dict[Signal, Sample]
+    """When it is healthy again, request by request."""
+
+
+def work_out(effort: float, told: Callable[[float], None]) -> Signalled:
+    """Every run of the section in the fluid, the three signals request by request as well."""
+    runs = {signal: Step(specimen(signal)).runs() for signal in SIGNALS}
+    told(0.05)
+    targets = {
+        target: Step(specimen("first", target_utilization=target), watch_s=LONG_WATCH_S).runs()
+        for target, _ in TARGETS
+    }
+    told(0.2)
+    simulated: dict[Signal, Sample] = {}
+    for done, signal in enumerate(SIGNALS):
+        simulated[signal] = Step(specimen(signal)).simulated_s(effort)
+        told(0.2 + 0.8 * (done + 1) / len(SIGNALS))
+    first = specimen("first")
+    return Signalled(
+        runs,
+        targets,
+        {beta: Step(first, budget=beta).runs() for beta, _ in BUDGETS},
+        Step(first, backoff=FixedBackoff(5.0)).run(),
+        Step(specimen("cpu"), max_attempts=1).runs(),
+        Step(specimen("first", "ingress")).run(),
+        simulated,
+    )
+
+
+def claims(signalled: Signalled) -> list[Claim]:
+    """The table of signals, the anatomy, the targets, the budgets, backoff and pairing."""
+    rows = [claim for signal in SIGNALS for claim in _row(signal, signalled)]
+    rows += _lost_demand(signalled)
+    rows += _anatomy(signalled)
+    rows.append(_staircase(signalled))
+    rows += _corollary(signalled)
+    rows.append(_pair(signalled))
+    return rows
+
+
+def _row(signal: Signal, signalled: Signalled) -> list[Claim]:
+    runs, drawn = signalled.runs[signal], signalled.simulated[signal]
+    meets, peak, lost, healthy = TABLE[signal]
+    rows = [
+        _timed(f"{SIGNALS[signal]}: capacity meets the load after", [r.meets_load_s for r in runs], meets),
+        _timed(
+            f"{SIGNALS[signal]}: peak pods over pods needed", [r.peak_over_needed for r in runs], peak, ""
+        ),
+    ]
+    if math.isinf(lost):
+        failed = all(math.isinf(r.healthy_after_s) for r in runs)
+        stuck = sum(math.isinf(at_s) for at_s in drawn.values)
+        rows.append(
+            Claim(
+                "First attempts: state at the end",
+                SOURCE,
+                "failed",
+                f"{'failed' if failed else 'healthy'} in the fluid, failed in {stuck} of"
+                f" {len(drawn.values)} seeds",
+                failed and stuck == len(drawn.values),
+                "in the fluid with every metric tried; Cor. 4: u* = 0.5 is at least 1/A",
+            )
+        )
+        return rows
+    rows.append(_timed(f"{SIGNALS[signal]}: first-attempt work lost", [r.lost_s for r in runs], lost))
+    back = _timed(f"{SIGNALS[signal]}: healthy after", [r.healthy_after_s for r in runs], healthy)
+    rows.append(replace(back, ours=f"{back.ours}; {drawn.words(' s')} request by request"))
+    return rows
+
+
+def _timed(
+    statement: str, values: list[float], stated: float, unit: str = " s", source: str = SOURCE
+) -> Claim:
+    judged = spanned(values[0], values[1:], stated, TOLERANCE, OTHER_METRICS)
+    return Claim(
+        statement,
+        source,
+        f"{number(stated)}{unit}",
+        f"{number(values[0])}{unit} fluid",
+        judged.agrees,
+        judged.why,
+    )
+
+
+def _lost_demand(signalled: Signalled) -> list[Claim]:
+    rows = []
+    for words, run, stated in (
+        ("First attempts: demand lost", signalled.runs["first"][0], "99.7"),
+        ("First attempts with a backoff of 5 s: demand lost", signalled.backoff, "99.6"),
+    ):
+        ours = 100 * run.lost_share
+        rows.append(
+            Claim(
+                words,
+                SOURCE,
+                f"{stated}%, still trapped" if "backoff" in words else f"{stated}%",
+                f"{ours:.2f}% over {LOSS_OVER_S:g} s"
+                + (", trapped" if math.isinf(run.healthy_after_s) else ""),
+                abs(ours - float(stated)) <= 0.15,
+                "what is answered is answered before the first timeout, so the share only tells how long"
+                " the run is, which the source does not say. Within 0.15 points",
+            )
+        )
+    return rows
+
+
+def _anatomy(signalled: Signalled) -> list[Claim]:
+    first, ingress = signalled.runs["first"][0], signalled.runs["ingress"][0]
+    gone = _last_answer_s(first)
+    back = _back_to_s(ingress, ingress.step.needed)
+    judged = close(back, 630, TOLERANCE)
+    held = ingress.pods_at(180.0)
+    judged_held = close(held, 300, TOLERANCE)
+    return [
+        Claim(
+            "Good work has fallen to zero within",
+            SOURCE,
+            "the first 30 s",
+            f"{number(gone)} s fluid",
+            gone <= 30,
+            "the wait passes the timeout after T/(kρ − 1) = 2.5 s; what was sent by then is answered by T"
+            " later",
+        ),
+        Claim(
+            "The ingress scaler's pods 180 s after the step",
+            SOURCE,
+            "300",
+            f"{number(held)} fluid",
+            judged_held.agrees,
+            judged_held.why,
+        ),
+        Claim(
+            "It is back to the hundred that demand needs by",
+            SOURCE,
+            "630 s",
+            f"{number(back)} s fluid",
+            judged.agrees,
+            judged.because("Its stabilization window of 300 s holds them").why,
+        ),
+    ]
+
+
+def _last_answer_s(run: Scaled) -> float:
+    trace = run.trace
+    good = trace.t_s[(trace.goodput_per_s > 1e-6 * run.step.demand_per_s) & (trace.t_s >= CALM_S)]
+    return float(good[-1]) - CALM_S if good.size else 0.0
+
+
+def _back_to_s(run: Scaled, pods: float) -> float:
+    above = run.trace.t_s[run.trace.pods > pods]
+    return float(above[-1]) - CALM_S if above.size else 0.0
+
+
+def _staircase(signalled: Signalled) -> Claim:
+    runs = signalled.no_retries
+    return _timed(
+        "CPU without retries: peak pods over pods needed", [r.peak_over_needed for r in runs], 3.17, ""
+    )
+
+
+def _corollary(signalled: Signalled) -> list[Claim]:
+    rows = []
+    for target, stated in TARGETS:
+        runs = signalled.targets[target]
+        rows.append(
+            _timed(
+                f"First attempts at a target of {percent(target)}: recovers after",
+                [r.healthy_after_s for r in runs],
+                stated,
+                source="002 Cor. 4",
+            )
+        )
+    for beta, stated in BUDGETS:
+        runs = signalled.budgets[beta]
+        rows.append(
+            _timed(
+                f"First attempts at 50% with a retry budget of {percent(beta)}: recovers after",
+                [r.healthy_after_s for r in runs],
+                stated,
+                source="002 Cor. 4",
+            )
+        )
+    threshold = laws.trap_threshold(3.0)
+    rows.append(
+        Claim(
+            "With two retries a first-attempt scaler is trapped from a target of",
+            "002 Cor. 4",
+            "a third",
+            f"{percent(threshold)}; trapped at 50%, out at 33%",
+            as_printed(threshold, "0.333").agrees
+            and math.isfinite(signalled.targets[0.33][0].healthy_after_s),
+            "u* ≥ 1/A",
+        )
+    )
+    return rows
+
+
+def _pair(signalled: Signalled) -> Claim:
+    pair, ingress = signalled.pair.healthy_after_s, signalled.runs["ingress"][0].healthy_after_s
+    return Claim(
+        "First attempts paired with ingress escape as ingress alone does",
+        "002 Pairing Signals",
+        "as ingress",
+        f"after {number(pair)} s, ingress alone after {number(ingress)} s",
+        same(pair, ingress).agrees,
+        "while it fails the ingress signal is A times the other and wins",
+    )
+
+
+def data(signalled: Signalled) -> dict[str, Any]:
+    """The figures of every run; in each list the default metric comes first."""
+    return {
+        "signals": {signal: [_plain(r) for r in runs] for signal, runs in signalled.runs.items()},
+        "targets": {str(target): [_plain(r) for r in runs] for target, runs in signalled.targets.items()},
+        "budgets": {str(beta): [_plain(r) for r in runs] for beta, runs in signalled.budgets.items()},
+        "backoff_5_s": _plain(signalled.backoff),
+        "cpu_without_retries": [_plain(r) for r in signalled.no_retries],
+        "pair": _plain(signalled.pair),
+        "simulated_healthy_after_s": {signal: list(s.values) for signal, s in signalled.simulated.items()},
+    }
+
+
+def _plain(run: Scaled) -> dict[str, Any]:
+    fleet = run.step.fleet
+    return {
+        "metric_lag_s": fleet.metric_lag_s,
+        "cpu_window_s": fleet.cpu_window_s,
+        "rate_window_s": fleet.rate_window_s,
+        "target": fleet.target_utilization,
+        "meets_load_s": run.meets_load_s,
+        "peak_over_needed": run.peak_over_needed,
+        "lost_s": run.lost_s,
+        "lost_share_900_s": run.lost_share,
+        "healthy_after_s": run.healthy_after_s,
+        "last_pods": run.last_pods,
+    }
+
+
+def figures(signalled: Signalled) -> list[Figure]:
+    """The anatomy of the trap and the achievable region."""
+    return [_anatomy_figure(signalled), _region_figure(signalled)]
+
+
+def _anatomy_figure(signalled: Signalled) -> Figure:
+    def draw(path: Path) -> None:
+        chart = new_chart(
+            "The first-attempt scaler orders exactly what demand needs, and the service never comes back",
+            "seconds after the tenfold step",
+            ["pods", "ingress per second", "answered per second"],
+            panel_in=2.9,
+        )
+        shown: tuple[Signal, ...] = ("first", "ingress")
+        for signal in shown:
+            run = signalled.runs[signal][0]
+            t, values = _thinned(run)
+            for axes, series in zip(chart.panels, values, strict=True):
+                axes.plot(t, series, color=COLOURS[signal], label=f"scaled on {SIGNALS[signal].lower()}")
+        run = signalled.runs["first"][0]
+        t, _ = _thinned(run)
+        demand = np.where(t >= 0, run.step.demand_per_s, run.step.demand_per_s / run.step.factor)
+        chart.panels[2].plot(t, demand, color=INK, lw=1.1, ls=(0, (1, 1.2)), label="demand")
+        chart.panels[2].set_xlim(-60, 900)
+        chart.panels[2].set_ylim(0, 2 * run.step.demand_per_s)
+        chart.save(path)
+
+    return Figure(
+        "anatomy",
+        "Fluid model: ten pods at a 50% target, timeout 10 s, three attempts, 90 s from order to first"
+        " request. Means over 5 s; the last ten seconds of the backlog are answered at once, off the scale.",
+        draw,
+    )
+
+
+def _thinned(run: Scaled, every_s: float = 5.0) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
+    """Means over ``every_s`` from a minute before the step on: pods, ingress and answers."""
+    trace = run.trace
+    shown = (trace.t_s >= CALM_S - 60) & (trace.t_s < CALM_S + 900)
+    bucket = ((trace.t_s[shown] - CALM_S + 60) / every_s + 1e-6).astype(int)
+    size = np.bincount(bucket)
+
+    def mean(values: Floats) -> Floats:
+        return np.asarray(np.bincount(bucket, values[shown]) / size)
+
+    t = np.asarray(-60 + every_s * (np.arange(size.size) + 0.5), dtype=np.float64)
+    return t, (mean(trace.pods), mean(trace.ingress_per_s), mean(trace.goodput_per_s))
+
+
+def _region_figure(signalled: Signalled) -> Figure:
+    def draw(path: Path) -> None:
+        chart = new_chart(
+            "No signal buys recovery at the need",
+            "peak pods over pods needed",
+            ["first-attempt work lost, seconds of the stepped demand"],
+            legend_rows=2,
+        )
+        axes = chart.axes
+        ceiling = 3000.0
+        for signal, words in SIGNALS.items():
+            runs = signalled.runs[signal]
+            finite = [min(r.lost_s, ceiling) if math.isfinite(r.healthy_after_s) else ceiling for r in runs]
+            x = [r.peak_over_needed for r in runs]
+            axes.plot(
+                x[1:],
+                finite[1:],
+                "o",
+                mfc="none",
+                color=COLOURS[signal],
+                ms=6,
+                label="other metric delays",
+                ls="",
+            )
+            marker = "^" if math.isinf(runs[0].healthy_after_s) else "o"
+            axes.plot(x[0], finite[0], marker, color=COLOURS[signal], ms=9, label=words, ls="")
+            stated = TABLE[signal]
+            axes.plot(
+                stated[1],
+                min(stated[2], ceiling),
+                "x",
+                color="black",
+                ms=8,
+                ls="",
+                label="the source's figures",
+            )
+        axes.annotate(
+            "never recovers: loss without bound",
+            (1.0, ceiling),
+            xytext=(10, -3),
+            textcoords="offset points",
+            fontsize=9,
+        )
+        axes.set_xlim(0, 14)
+        log_y(axes, [100, 200, 500, 1000, 2000])
+        axes.set_ylim(100, 4000)
+        chart.save(path)
+
+    return Figure(
+        "region",
+        "Definition 9: what a signal over-provisions at most against what it loses, after a tenfold step at"
+        " a 50% target; down and left is better.",
+        draw,
+    )

@@ -1,0 +1,138 @@
+"""What is written of a study, and what is not written over."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.studies.chart import new_chart
+from analysis.studies.claims import Claim, Figure, StudyResult
+from analysis.studies.registry import STUDIES
+from analysis.studies.results import Provenance, check_directory, counts, plain, write_index, write_result
+from domain.errors import ConfigurationError
+
+MADE = Provenance("tipover validate made-up", "2026-11-30")
+
+
+def draw(path: Path) -> None:
+    """A small chart."""
+    chart = new_chart("A line", "x", ["y"])
+    chart.axes.plot([0, 1], [0, 1], label="a line")
+    chart.save(path)
+
+
+def made_up(*, refuted: bool = True, name: str = "made-up") -> StudyResult:
+    """A study with one claim of each kind."""
+    claims = [
+        Claim("A | B", "src 1", "1", "1", True, "the same"),
+        Claim("Never compared", "src 2", "–", "2", None, "no figure given"),
+    ]
+    if refuted:
+        claims.insert(1, Claim("C is large", "src 3", "above 9", "3", False, "it is small\nindeed"))
+    return StudyResult(
+        name=name,
+        title="A made-up study",
+        claims=tuple(claims),
+        figures=(Figure("line", "A line from [0] to *1*.", draw),),
+        data={"numbers": np.array([1.0, math.nan, math.inf]), "seeds": (np.int64(1), 2)},
+        settings={"effort": 0.5, "seeds": [1, 2]},
+    )
+
+
+def test_the_page_has_table_findings_and_figures(tmp_path: Path) -> None:
+    """Every claim is a row of one line; what is refuted is said again in words; figures have captions."""
+    text = write_result(made_up(), tmp_path, MADE).read_text(encoding="utf-8")
+    assert "`tipover validate made-up` on 2026-11-30" in text
+    assert "**1 claims agree, 1 disagree, 1 cannot be compared.**" in text
+    assert "| A \\| B | src 1 | 1 | 1 | yes | the same |" in text
+    assert "| C is large | src 3 | above 9 | 3 | **NO** | it is small indeed |" in text
+    findings = text[text.index("## Findings") : text.index("## Figures")]
+    assert "- **C is large** (src 3): the source says above 9; we find 3. It is small" in findings
+    assert "A | B" not in findings
+    assert text.index("![A line from (0) to *1*.](made-up/line.png)") > text.index("## Figures")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {row.replace("\\|", "").count("|") for row in rows} == {7}
+    assert (tmp_path / "made-up" / "line.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_numbers_are_plain_json(tmp_path: Path) -> None:
+    """NaN is null, infinity a word, arrays are lists; nothing else than JSON's own values."""
+    write_result(made_up(), tmp_path, MADE)
+    record = json.loads((tmp_path / "made-up.json").read_text(encoding="utf-8"))
+    assert record["data"] == {"numbers": [1.0, None, "inf"], "seeds": [1, 2]}
+    assert record["counts"] == {"agree": 1, "disagree": 1, "not_compared": 1} == counts(made_up())
+    assert record["claims"][1]["agrees"] is False
+    assert record["figures"] == [
+        {"name": "line", "caption": "A line from [0] to *1*.", "file": "made-up/line.png"}
+    ]
+
+
+def test_what_json_has_no_word_for_is_a_bug() -> None:
+    """An object in the data is refused, not written as its name."""
+    with pytest.raises(TypeError, match="not a plain value"):
+        plain({"a": object()})
+
+
+def test_the_index_lists_all_studies_that_are_there(tmp_path: Path) -> None:
+    """It is made again from the JSON files, whoever wrote them last; other JSON files are left alone."""
+    (tmp_path / "other.json").write_text('{"title": "not ours"}')
+    write_result(made_up(), tmp_path, MADE)
+    write_result(made_up(refuted=False, name="another"), tmp_path, MADE)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "| [A made-up study](another.md) | 1 | 0 | 1 | 0.5 | 2026-11-30 |" in text
+    assert "| [A made-up study](made-up.md) | 1 | 1 | 1 | 0.5 | 2026-11-30 |" in text
+    assert "not ours" not in text
+    before = text
+    write_index(tmp_path)
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == before
+
+
+def test_what_was_made_here_is_replaced(tmp_path: Path) -> None:
+    """A second result takes the place of the first, and figures that are no longer made go."""
+    write_result(made_up(), tmp_path, MADE)
+    check_directory(tmp_path, ["made-up"])
+    second = made_up(refuted=False)
+    renamed = StudyResult(
+        second.name,
+        second.title,
+        second.claims,
+        (Figure("curve", "Another picture with a caption.", draw),),
+        second.data,
+        second.settings,
+    )
+    write_result(renamed, tmp_path, MADE)
+    assert "Every claim that can be compared agrees." in (tmp_path / "made-up.md").read_text(encoding="utf-8")
+    assert [path.name for path in (tmp_path / "made-up").iterdir()] == ["curve.png"]
+
+
+@pytest.mark.parametrize(
+    "foreign", ["README.md", "made-up.md", "made-up.json", "made-up/mine.png", "made-up"]
+)
+def test_what_was_not_made_here_is_not_written_over(tmp_path: Path, foreign: str) -> None:
+    """A file of somebody else's under one of our names is a fault, found before anything is worked out."""
+    path = tmp_path / foreign
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine")
+    with pytest.raises(ConfigurationError, match="would overwrite something else") as caught:
+        check_directory(tmp_path, ["made-up"])
+    assert [fault.value for fault in caught.value.faults] == [str(path)]
+    assert path.read_text() == "mine"
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    """A file in the place of the directory is one clear fault."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        check_directory(tmp_path / "file" / "results", ["made-up"])
+
+
+def test_the_registry_names_modules_that_exist() -> None:
+    """Every study is a module of the package, found without importing it."""
+    folder = Path(__file__).parents[3]
+    for module in STUDIES.values():
+        path = folder / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__init__.py").exists(), module
