@@ -1,6 +1,7 @@
 """Prediction against measurement: one check per claim.
 
-A check that has no samples fails; a check that does not apply is left out.
+A check that has no samples fails; a check that does not apply is left out. Where the prediction has bands,
+the check of a recovery is given the leeway that chance takes (``analysis.leeway``).
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ import math
 from collections.abc import Iterator
 
 from analysis.estimators import Findings
+from analysis.leeway import with_leeway
 from analysis.prediction import LAST_SHARE
 from analysis.result import Check, Measurement, Prediction
 from analysis.spread import shed_recovery_sd_s
+from analysis.wording import number
 from domain.experiment import Expectation, Experiment
 
 AMPLIFICATION_TOLERANCE = 0.03
@@ -48,7 +51,7 @@ def compare(
     checks += _ingress(experiment, measurement, findings)
     checks += _goodput(experiment, prediction, measurement)
     checks += _after_shed(experiment.expect, prediction, measurement, experiment)
-    return tuple(checks)
+    return tuple(with_leeway(check, prediction) for check in checks)
 
 
 def confirmed(experiment: Experiment, checks: tuple[Check, ...]) -> bool | None:
@@ -102,9 +105,8 @@ def _recovery(experiment: Experiment, prediction: Prediction, measurement: Measu
     measured = measurement.values.get("recovery_s")
     predicted = prediction.values.get("recovery_s")
     if predicted and prediction.outcome == "recovered":
-        sd = prediction.recovery_sd_s
-        spread = "" if sd is None else f"one standard deviation at this run's rates is {sd:,.0f} s"
-        yield _check("recovery_s", predicted, measured, tolerance, why=spread)
+        why = _spread(prediction, "recovery_s", prediction.recovery_sd_s)
+        yield _check("recovery_s", predicted, measured, tolerance, why=why)
     if expect is not None and expect.recover_s is not None:
         why = f"expected by the scenario{f' ({expect.source})' if expect.source else ''}"
         yield _check("recovery_s_expected", expect.recover_s, measured, tolerance, why=why)
@@ -169,5 +171,12 @@ def _after_shed(
         sd = shed_recovery_sd_s(experiment, prediction) or 0.0
         slack = max(expect.tolerance * predicted, SHED_SIGMAS * sd, 2 * experiment.client.timeout_s)
         measured_s = measurement.values.get("shed_recovery_s")
-        why = f"one standard deviation at this run's rates is {sd:,.3g} s"
+        why = _spread(prediction, "shed_recovery_s", sd)
         yield _check("shed_recovery_s", predicted, measured_s, slack, absolute=True, why=why)
+
+
+def _spread(prediction: Prediction, key: str, sd_s: float | None) -> str:
+    """The diffusion approximation's word on chance, where there is no band to say it better."""
+    if sd_s is None or (prediction.bands is not None and key in prediction.bands.values):
+        return ""
+    return f"one standard deviation at this run's rates is {number(sd_s)} s"

@@ -5,28 +5,40 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from analysis.chance import to_json, with_bands
 from analysis.comparison import compare, confirmed
 from analysis.estimators import measure
 from analysis.prediction import predict
-from analysis.result import Check, RunResult, Values
+from analysis.result import Check, Prediction, RunResult, Values
 from analysis.run_directory import read_run_directory
+from analysis.seeds import affordable_seeds, seeds_of
 from analysis.series import build_series, sample_attempts
+from analysis.simulation.bands import simulate_bands
 from analysis.trace import OUTCOMES, Attempts, read_trace
 from analysis.validity import assess, generator_health
 from analysis.verdict import judge
+from domain.experiment import Experiment
 
 SCHEMA_VERSION = 1
 SUMMARY_FILE = "summary.json"
 SERIES_FILE = "series.parquet"
+SIMULATED_ATTEMPTS = 8e6
+"""What the bands of a report may cost: some four seconds of one core."""
+NOT_SIMULATED = (
+    "The run is too long to be simulated with its report, so no band says what chance does to it; "
+    "`tipover simulate` does, and takes its time."
+)
 
 
-def analyse(directory: Path | str) -> RunResult:
+def analyse(directory: Path | str, *, seeds: int | None = None) -> RunResult:
     """Everything there is to say of a run, from its directory alone.
 
+    The prediction's bands are those of ``seeds`` simulated seeds, the run's own and those that follow it;
+    by default as many as ``SIMULATED_ATTEMPTS`` allow, none for a service whose capacity is not known.
     Raises ``ConfigurationError`` when the directory is no run. A run that was killed, or left nothing
     behind, gives an invalid result that says so.
     """
@@ -34,7 +46,7 @@ def analyse(directory: Path | str) -> RunResult:
     trace = read_trace(directory)
     experiment = files.experiment
     attempts = trace.arrays
-    prediction = predict(experiment)
+    prediction = _predicted(experiment, seeds)
     findings = measure(attempts, files.server, experiment)
     measurement = judge(attempts, files.server, experiment, findings)
     checks = compare(experiment, prediction, measurement, findings, own_target=files.owns_target)
@@ -56,6 +68,16 @@ def analyse(directory: Path | str) -> RunResult:
         attempts_sample=sample_attempts(trace.attempts, experiment.run.speedup),
         totals=_totals(attempts, dict(trace.attempts["outcome"].value_counts())),
     )
+
+
+def _predicted(experiment: Experiment, seeds: int | None) -> Prediction:
+    prediction = predict(experiment)
+    if experiment.service is None or seeds == 0:
+        return prediction
+    count = affordable_seeds(experiment, SIMULATED_ATTEMPTS) if seeds is None else seeds
+    if not count:
+        return replace(prediction, notes=(*prediction.notes, NOT_SIMULATED))
+    return with_bands(prediction, simulate_bands(experiment, seeds_of(experiment, count)))
 
 
 def _totals(attempts: Attempts, outcomes: Mapping[Any, Any]) -> dict[str, int]:
@@ -86,6 +108,7 @@ def summary(result: RunResult) -> dict[str, Any]:
         "predicted": _values(prediction.values),
         "measured": _values(measurement.values),
         "recovery_sd_s": prediction.recovery_sd_s,
+        "bands": to_json(prediction.bands),
         "prediction_notes": list(prediction.notes),
         "checks": [_check(check) for check in result.checks],
         "generator": asdict(result.generator) if result.generator else None,

@@ -11,7 +11,7 @@ from domain.errors import ExitCode, TipoverError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from analysis.result import RunResult
+    from analysis.result import Check, RunResult
 
 
 def publish(directory: Path, screen: Console) -> RunResult:
@@ -66,7 +66,8 @@ def show(result: RunResult, code: ExitCode, *, as_json: bool, out: Console) -> N
     for check in result.checks:
         mark, colour = ("✓", "green") if check.passed else ("✗", "red")
         source = "expected" if check.name.endswith("_expected") or check.name == "outcome" else "predicted"
-        line = f"{check.name}: {source} {_text(check.predicted)}, measured {_text(check.measured)}"
+        line = f"{check.name}: {source} {_text(check.predicted)}{_band(check)}, "
+        line += f"measured {_text(check.measured)}"
         out.print(f"  {mark} {line}", style=colour if result.valid else "dim")
     for warning in result.warnings:
         out.print(f"  warning: {warning}", style="yellow")
@@ -76,6 +77,13 @@ def show(result: RunResult, code: ExitCode, *, as_json: bool, out: Console) -> N
         word = "as the scenario expects" if result.confirmed else "NOT as the scenario expects"
         out.print(word, style="green" if result.confirmed else "red")
     out.print(f"report: {(directory / 'report.html').resolve()}", soft_wrap=True)
+
+
+def _band(check: Check) -> str:
+    """What chance makes of the predicted figure, where simulated seeds say."""
+    if check.low is None or check.high is None or check.low == check.high:
+        return ""
+    return f" (by chance {_text(check.low)} to {_text(check.high)})"
 
 
 def _text(value: float | str | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -19,10 +20,12 @@ from analysis.plots.labels import drawable, label_spans, shrink_to_fit
 from analysis.plots.moments import state_spans
 from analysis.result import Floats, RunResult
 from analysis.wording import number
+from domain.experiment import Experiment
 
 SIZE_IN = (10.0, 4.5)
 DPI = 150
 LEFT, RIGHT = 0.075, 0.975
+STRIP_HEIGHT = 0.046
 
 # Okabe and Ito's palette (2008), which the colour-blind can tell apart.
 BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
@@ -50,47 +53,74 @@ class Sheet:
     figure: Figure
     axes: Axes
 
-    def png(self, handles: Sequence[Line2D] = ()) -> bytes:
+    def png(self, handles: Sequence[Artist] = ()) -> bytes:
         """The finished picture, with a legend under it."""
         entries = list(handles) or [
             line for line in self.axes.get_lines() if not str(line.get_label()).startswith("_")
         ]
-        if entries:
-            self.figure.legend(
-                handles=entries,
-                loc="lower center",
-                bbox_to_anchor=((LEFT + RIGHT) / 2, 0.0),
-                ncols=len(entries),
-                frameon=False,
-                fontsize=9,
-                handlelength=2.2,
-                columnspacing=1.5,
-            )
-        buffer = io.BytesIO()
-        self.figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
-        return buffer.getvalue()
+        draw_key(self.figure, entries)
+        return png_of(self.figure)
+
+
+def draw_key(figure: Figure, entries: Sequence[Artist], *, bottom: float = 0.0) -> None:
+    """A legend in one line, at this height of the figure."""
+    if entries:
+        figure.legend(
+            handles=list(entries),
+            loc="lower center",
+            bbox_to_anchor=((LEFT + RIGHT) / 2, bottom),
+            ncols=len(entries),
+            frameon=False,
+            fontsize=9,
+            handlelength=2.2,
+            columnspacing=1.5,
+        )
+
+
+def png_of(figure: Figure) -> bytes:
+    """The finished figure."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+    return buffer.getvalue()
 
 
 def new_sheet(result: RunResult, title: str, y_label: str) -> Sheet:
     """An empty sheet with title, phases, states and time axis."""
     figure = Figure(figsize=SIZE_IN, dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
-    heading = title if result.valid else f"INVALID RUN. {title}"
+    draw_heading(figure, title if result.valid else f"INVALID RUN. {title}", SIZE_IN[0])
+    axes = figure.add_axes((LEFT, 0.175, RIGHT - LEFT, 0.575))
+    end_s = max(result.experiment.duration_s, 1e-9)
+    draw_phase_strip(figure, result.experiment, bottom=0.814)
+    _strip(figure, "state", 0.762, STRIP_HEIGHT, _tinted_states(result), end_s)
+    tint_phases(axes, result.experiment)
+    dress(axes, end_s, y_label, result.experiment.run.speedup)
+    return Sheet(figure, axes)
+
+
+def draw_heading(figure: Figure, heading: str, width_in: float) -> None:
+    """The title of a sheet, as large as fits."""
     text = figure.text(
         LEFT, 0.982, drawable(heading), ha="left", va="top", fontsize=12.5, weight="bold", color=INK
     )
-    shrink_to_fit(text, (RIGHT - LEFT) * SIZE_IN[0] * DPI)
-    axes = figure.add_axes((LEFT, 0.175, RIGHT - LEFT, 0.575))
-    end_s = max(result.experiment.duration_s, 1e-9)
-    _strip(figure, "phase", 0.814, _phase_spans(result), end_s)
-    _strip(figure, "state", 0.762, _tinted_states(result), end_s)
-    for placed in result.experiment.placed_phases:
+    shrink_to_fit(text, (RIGHT - LEFT) * width_in * DPI)
+
+
+def draw_phase_strip(
+    figure: Figure, experiment: Experiment, *, bottom: float, height: float = STRIP_HEIGHT
+) -> None:
+    """The strip with the names of the phases."""
+    end_s = max(experiment.duration_s, 1e-9)
+    _strip(figure, "phase", bottom, height, _phase_spans(experiment), end_s)
+
+
+def tint_phases(axes: Axes, experiment: Experiment) -> None:
+    """Shade the phases that are not normal."""
+    for placed in experiment.placed_phases:
         if placed.phase.role != "normal":
             axes.axvspan(
                 placed.start_s, placed.end_s, color=ROLE_TINTS[placed.phase.role], alpha=0.55, lw=0, zorder=0
             )
-    _dress(axes, end_s, y_label, result.experiment.run.speedup)
-    return Sheet(figure, axes)
 
 
 def thousands(value: float, _position: int | None = None) -> str:
@@ -163,9 +193,9 @@ def _rgb(color: ColorType) -> tuple[float, float, float]:
     return to_rgb(color)
 
 
-def _phase_spans(result: RunResult) -> list[tuple[float, float, str, str]]:
+def _phase_spans(experiment: Experiment) -> list[tuple[float, float, str, str]]:
     spans = []
-    for placed in result.experiment.placed_phases:
+    for placed in experiment.placed_phases:
         phase = placed.phase
         label = phase.name
         if phase.factor != 1:
@@ -181,9 +211,14 @@ def _tinted_states(result: RunResult) -> list[tuple[float, float, str, str]]:
 
 
 def _strip(
-    figure: Figure, name: str, bottom: float, spans: list[tuple[float, float, str, str]], end_s: float
+    figure: Figure,
+    name: str,
+    bottom: float,
+    height: float,
+    spans: list[tuple[float, float, str, str]],
+    end_s: float,
 ) -> None:
-    strip = figure.add_axes((LEFT, bottom, RIGHT - LEFT, 0.046))
+    strip = figure.add_axes((LEFT, bottom, RIGHT - LEFT, height))
     strip.set_xlim(0, end_s)
     strip.set_ylim(0, 1)
     strip.axis("off")
@@ -195,7 +230,8 @@ def _strip(
     label_spans(strip, [(start, end, label) for start, end, label, _ in spans], overflow=name == "phase")
 
 
-def _dress(axes: Axes, end_s: float, y_label: str, speedup: float) -> None:
+def dress(axes: Axes, end_s: float, y_label: str, speedup: float) -> None:
+    """Axes over scenario time: limits, labels, ticks, grid."""
     axes.set_xlim(0, end_s)
     scaled = "" if speedup == 1 else f"  (÷ {number(speedup)} = wall clock)"
     axes.set_xlabel(f"scenario time, s{scaled}", fontsize=9.5, labelpad=2)

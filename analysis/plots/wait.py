@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from analysis.plots.canvas import (
@@ -23,8 +28,15 @@ from analysis.plots.canvas import (
 from analysis.result import RunResult
 from analysis.wording import number
 
+if TYPE_CHECKING:
+    from analysis.simulation.bands import Bands
+
 STEEP = 4.0
 """From this many timeouts on, the axis is linear up to the timeout and logarithmic above it."""
+
+BAND_CAPTION = (
+    " Shaded: where nine of ten simulated runs are at each moment; chance takes the tenth out of it."
+)
 
 
 def draw_wait(result: RunResult) -> Plot:
@@ -41,19 +53,22 @@ def draw_wait(result: RunResult) -> Plot:
         drawn = draw_measured(sheet, result, "latency_p50_s", "latency, median", BLUE) or p95
     if not drawn:
         say_nothing_recorded(sheet, "neither wait nor latency was recorded")
-    fluid = result.prediction.fluid
+    fluid, bands = result.prediction.fluid, result.prediction.bands
     if fluid is not None:
         draw_predicted(sheet, result, fluid.wait_s, BLUE)
+    chance = [draw_band(sheet.axes, bands)] if bands is not None else []
     names = ("wait_s",) if reported else ("latency_p50_s", "latency_p95_s")
-    _scale(sheet, timeout, highest(*(column(result, n) for n in names), fluid.wait_s if fluid else None))
-    _draw_timeout(sheet, timeout)
+    measured = [column(result, name) for name in names]
+    predicted = [fluid.wait_s if fluid else None, bands.backlog.high_s if bands else None]
+    scale_wait(sheet.axes, timeout, highest(*measured, *predicted))
+    draw_timeout(sheet.axes, timeout)
     lines = [line for line in sheet.axes.get_lines() if not str(line.get_label()).startswith("_")]
     return Plot(
         "wait",
         title,
-        _caption(timeout, reported),
+        _caption(timeout, reported) + (BAND_CAPTION if bands else ""),
         f"Line chart of the wait over time against the timeout of {number(timeout)} s. {title}.",
-        sheet.png([*lines, *fluid_key(result)]),
+        sheet.png([*lines, *fluid_key(result), *chance]),
     )
 
 
@@ -89,22 +104,39 @@ def _caption(timeout: float, reported: bool) -> str:
     )
 
 
-def _scale(sheet: Sheet, timeout: float, longest: float) -> None:
+def scale_wait(axes: Axes, timeout: float, longest: float) -> None:
+    """From zero to ``longest``; logarithmic above the timeout when the wait is very long."""
     top = max(1.15 * longest, 1.35 * timeout)
     if longest <= STEEP * timeout:
-        sheet.axes.set_ylim(0, top)
+        axes.set_ylim(0, top)
         return
-    sheet.axes.set_yscale("symlog", linthresh=timeout, linscale=1.0)
+    axes.set_yscale("symlog", linthresh=timeout, linscale=1.0)
     powers = timeout * 10.0 ** np.arange(0, np.ceil(np.log10(top / timeout)) + 1)
     ticks = [0.0, timeout / 2, *(tick * part for tick in powers for part in (1, 3))]
-    sheet.axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if tick <= top]))
-    sheet.axes.yaxis.set_minor_locator(NullLocator())
-    sheet.axes.yaxis.set_major_formatter(FuncFormatter(thousands))
-    sheet.axes.set_ylim(0, 1.6 * longest)
+    axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if tick <= top]))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(thousands))
+    axes.set_ylim(0, 1.6 * longest)
 
 
-def _draw_timeout(sheet: Sheet, timeout: float) -> None:
-    sheet.axes.axhline(
+def draw_timeout(axes: Axes, timeout: float) -> Line2D:
+    """The line above which all work is for nobody."""
+    axes.axhspan(0, timeout, color=INK, alpha=0.03, lw=0, zorder=0)
+    return axes.axhline(
         timeout, color=INK, lw=1.2, ls=(0, (1, 1.2)), label=f"timeout T = {number(timeout)} s", zorder=2.5
     )
-    sheet.axes.axhspan(0, timeout, color=INK, alpha=0.03, lw=0, zorder=0)
+
+
+def draw_band(axes: Axes, bands: Bands) -> Artist:
+    """Shade what nine simulated runs of ten have for a backlog at each moment."""
+    backlog, count = bands.backlog, len(bands.seeds)
+    return axes.fill_between(
+        backlog.t_s,
+        backlog.low_s,
+        backlog.high_s,
+        color=SKY,
+        alpha=0.4,
+        lw=0,
+        zorder=1.5,
+        label=f"5–95% of {count} simulated runs",
+    )

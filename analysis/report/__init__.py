@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from analysis.report.explanation import explain, remedies, remedies_heading
+from analysis.report.explanation import chance, explain, remedies, remedies_heading
 from analysis.report.tables import (
     check_rows,
     environment_rows,
@@ -66,6 +66,7 @@ def render(result: RunResult, plots: Sequence[Plot]) -> str:
         remedies_heading=remedies_heading(result),
         quantities=quantity_rows(result),
         checks=check_rows(result),
+        chance=chance(result),
         plots=[(plot, _data_uri(plot.png)) for plot in plots],
         phases=phase_rows(result),
         settings=setting_rows(result),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from analysis.chance import meaning, seeds_text
 from analysis.result import RunResult, Values
 from analysis.wording import (
     number,
@@ -74,6 +75,20 @@ def explain(result: RunResult) -> list[str]:
             "trap; give the scenario a [service] table to have it predicted."
         )
     return sentences
+
+
+def chance(result: RunResult) -> list[str]:
+    """What chance does to runs of this scenario, as sentences; none where nothing was simulated."""
+    bands = result.prediction.bands
+    if bands is None:
+        return []
+    since = f"the {trigger_name(result)} ends" if result.experiment.trigger else "the run begins"
+    return [
+        f"The band is what chance makes of this scenario at this speed: the same rates and phases, simulated "
+        f"request by request over {len(bands.seeds)} seeds ({seeds_text(bands)}) and measured like this run; "
+        "nine runs of ten lie in it.",
+        *meaning(bands, since),
+    ]
 
 
 def remedies(result: RunResult) -> list[str]:

@@ -22,6 +22,7 @@ class QuantityRow(NamedTuple):
     meaning: str
     unit: str
     predicted: str
+    band: str
     measured: str
     ratio: str
 
@@ -31,6 +32,7 @@ class CheckRow(NamedTuple):
 
     name: str
     predicted: str
+    band: str
     measured: str
     tolerance: str
     passed: bool
@@ -39,15 +41,16 @@ class CheckRow(NamedTuple):
 
 def quantity_rows(result: RunResult) -> list[QuantityRow]:
     """Every quantity of which something was predicted or measured."""
-    rows = []
+    rows, bands = [], result.prediction.bands
     for key, (unit, meaning) in QUANTITIES.items():
         predicted, measured = (
             _known(source.values.get(key)) for source in (result.prediction, result.measurement)
         )
         if predicted is None and measured is None:
             continue
+        band = bands.values.get(key) if bands else None
         text, spread = number(predicted, 4), result.prediction.recovery_sd_s
-        if key == "recovery_s" and predicted is not None and spread is not None:
+        if key == "recovery_s" and band is None and predicted is not None and spread is not None:
             text += f" ± {number(spread, 2)}"
         rows.append(
             QuantityRow(
@@ -55,6 +58,7 @@ def quantity_rows(result: RunResult) -> list[QuantityRow]:
                 meaning,
                 "" if unit == "1" else unit,
                 text,
+                interval(band.low, band.high) if band else ABSENT,
                 number(measured, 4),
                 _ratio(predicted, measured),
             )
@@ -68,6 +72,7 @@ def check_rows(result: RunResult) -> list[CheckRow]:
         CheckRow(
             check.name,
             value_text(check.predicted),
+            interval(check.low, check.high),
             value_text(check.measured),
             tolerance_text(check),
             check.passed,
@@ -75,6 +80,12 @@ def check_rows(result: RunResult) -> list[CheckRow]:
         )
         for check in result.checks
     ]
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """A band as two numbers, the same number once."""
+    ends = list(dict.fromkeys((number(low, 4), number(high, 4))))
+    return " to ".join(ends)
 
 
 def value_text(value: float | str | None) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from analysis.leeway import with_leeway
 from analysis.result import Check, FluidTrace, GeneratorHealth, Measurement, Prediction, RunResult, Values
+from analysis.simulation.bands import Band, Bands, Envelope
 from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
 
 STEP_S = 2.0
@@ -268,7 +270,29 @@ def empty(directory: Path) -> RunResult:
     )  # fmt: skip
 
 
+def with_made_up_bands(result: RunResult, width: float = 0.2) -> RunResult:
+    """The result with bands of this relative width about what was predicted, from forty seeds."""
+    values = {
+        key: Band(value * (1 - width), value, value * (1 + width), 40)
+        for key, value in result.prediction.values.items()
+        if value is not None
+    }
+    path = fluid_path(result.experiment)
+    wait = path.wait_s[::10]
+    envelope = Envelope(path.t_s[::10], wait * (1 - width), wait, wait * (1 + width))
+    shed = {"recovered": 40} if "shed_recovery_s" in values else {}
+    bands = Bands(tuple(range(7, 47)), {result.outcome: 40}, shed, values, envelope)
+    prediction = replace(result.prediction, bands=bands)
+    checks = tuple(with_leeway(check, prediction) for check in result.checks)
+    return replace(result, prediction=prediction, checks=checks)
+
+
+def with_bands(directory: Path) -> RunResult:
+    """The recovered run, with its band."""
+    return with_made_up_bands(recovered(directory))
+
+
 EVERY_KIND = {
     "trapped": trapped, "recovered": recovered, "healthy": healthy, "cut": cut, "invalid": invalid,
-    "foreign": foreign, "empty": empty,
+    "foreign": foreign, "empty": empty, "with bands": with_bands,
 }  # fmt: skip

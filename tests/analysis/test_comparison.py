@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from analysis.chance import with_bands
 from analysis.comparison import compare, confirmed
 from analysis.estimators import Findings, measure
 from analysis.prediction import predict
 from analysis.result import Check, Measurement
+from analysis.simulation.bands import simulate_bands
 from analysis.summary import analyse
 from analysis.trace import attempts_of
 from analysis.verdict import judge
@@ -110,10 +112,10 @@ def test_foreign_target_has_no_capacity_to_check(tmp_path: Path) -> None:
     """A scenario with [service] run against somebody else's: the prediction stands, capacity is left out."""
     simulated = Simulated(simulate(TRAPPED).rows, EMPTY_SERVER)
     run: dict[str, Any] = {"target": {"url": "http://x", "own": False}}
-    result = analyse(write_run(tmp_path, TRAPPED, simulated, run=run))
+    result = analyse(write_run(tmp_path, TRAPPED, simulated, run=run), seeds=0)
     assert "capacity_per_s" not in {check.name for check in result.checks}
     assert (result.outcome, result.confirmed) == ("trapped", True)
-    own = analyse(write_run(tmp_path, TRAPPED, simulated))
+    own = analyse(write_run(tmp_path, TRAPPED, simulated), seeds=0)
     assert [check.name for check in own.checks if not check.passed] == ["capacity_per_s"]
     assert own.confirmed is False
 
@@ -137,6 +139,24 @@ def test_tolerances(key: str, factor: float, passes: bool) -> None:
     assert predicted is not None
     changed = replace(measurement, values={**measurement.values, key: predicted * factor})
     assert checks_of(TRAPPED, changed, findings)[key].passed is passes
+
+
+def test_a_run_that_chance_made_long_is_no_disagreement() -> None:
+    """Outside the scenario's 2%, inside the band of forty seeds: both checks pass and say so."""
+    strict = replace(RECOVERS, expect=Expectation("recovers", 2840, tolerance=0.02))
+    prediction = with_bands(predict(strict), simulate_bands(strict, range(1, 41)))
+    assert prediction.bands is not None
+    band = prediction.bands.values["recovery_s"]
+    measurement, findings = look(strict)
+    for measured, passes in ((0.9 * band.high, True), (1.1 * band.high, False)):
+        changed = replace(measurement, values={**measurement.values, "recovery_s": measured})
+        checks = {c.name: c for c in compare(strict, prediction, changed, findings)}
+        for name in ("recovery_s", "recovery_s_expected"):
+            assert checks[name].passed is passes
+            assert (checks[name].low, checks[name].high) == (band.low, band.high)
+            assert "the band of chance" in checks[name].why
+            assert "standard deviation" not in checks[name].why
+    assert "one standard deviation" in checks_of(strict, measurement, findings)["recovery_s"].why
 
 
 def test_goodput_has_an_absolute_tolerance() -> None:

@@ -66,7 +66,7 @@ def test_any_experiment_gets_a_result(experiment: Experiment, foreign: bool, unt
         )
         simulated = Simulated(simulated.rows, EMPTY_SERVER)
     with TemporaryDirectory() as directory:
-        result = analyse(write_run(Path(directory), experiment, simulated))
+        result = analyse(write_run(Path(directory), experiment, simulated), seeds=3)
         write_summary(result)
         assert json.loads(json.dumps(summary(result), allow_nan=False))["outcome"] == result.outcome
         for values in (result.prediction.values, result.measurement.values):

@@ -15,6 +15,7 @@ from matplotlib.image import imread
 from analysis.plots import Plot, draw_plots
 from analysis.plots.labels import drawable
 from analysis.plots.moments import recoveries, state_spans
+from analysis.plots.wait import draw_wait
 from analysis.report import headline
 from domain.experiment import Phase
 from tests.analysis.made_up_results import (
@@ -26,6 +27,7 @@ from tests.analysis.made_up_results import (
     made_up,
     recovered,
     trapped,
+    with_bands,
 )
 
 NAMES = ["story", "wait", "amplification", "latency"]
@@ -78,6 +80,15 @@ def test_a_column_without_numbers_is_left_out(column: str, tmp_path: Path) -> No
     result = trapped(tmp_path)
     draw_plots(replace(result, series=result.series.assign(**{column: np.nan})))
     draw_plots(replace(result, series=result.series.drop(columns=column)))
+
+
+def test_the_band_is_shaded(tmp_path: Path) -> None:
+    """The wait with its band is another picture than the one without, and its caption explains the shade."""
+    plain, banded = (draw_wait(kind(tmp_path)) for kind in (recovered, with_bands))
+    difference = np.abs(pixels(plain.png) - pixels(banded.png)).max(axis=-1)
+    assert (difference > 0.05).mean() > 0.02
+    assert "nine of ten simulated runs" in banded.caption
+    assert "simulated" not in plain.caption
 
 
 def test_an_infinite_wait_is_a_gap(tmp_path: Path) -> None:

@@ -13,7 +13,16 @@ from analysis.report import headline, write_report
 from analysis.report.explanation import remedies
 from analysis.result import Check, RunResult
 from analysis.wording import number, percent, seconds
-from tests.analysis.made_up_results import EVERY_KIND, empty, foreign, healthy, invalid, recovered, trapped
+from tests.analysis.made_up_results import (
+    EVERY_KIND,
+    empty,
+    foreign,
+    healthy,
+    invalid,
+    recovered,
+    trapped,
+    with_bands,
+)
 
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
@@ -117,6 +126,21 @@ def test_prediction_and_measurement_stand_side_by_side(tmp_path: Path) -> None:
     text = page(recovered(tmp_path)).text
     assert "9,648 ± 310 9,777 1.01" in text
     assert "How far it is from the trap" in text
+
+
+def test_the_band_is_shown_and_explained(tmp_path: Path) -> None:
+    """Instead of the standard deviation: the band of each quantity and check, which seeds, what it means."""
+    text = page(with_bands(tmp_path)).text
+    for words in (
+        "9,648 7,718 to 11,578 9,777 1.01",
+        "simulated request by request over 40 seeds (seeds 7 to 46)",
+        "One run in twenty recovers in less than 7,718 s after the spike ends",
+        "outcome the scenario's expectation; simulated: all 40 seeds recover",
+        "inside the band of chance, 7,718 to 11,578 s (5–95% of seeds 7 to 46) 9,648 7,718 to 11,578",
+    ):
+        assert words in text
+    assert "±310" not in text.replace(" ", "")
+    assert "band, 5–95%" not in page(recovered(tmp_path)).text
 
 
 def test_an_invalid_run_gives_its_reasons_and_no_advice(tmp_path: Path) -> None:

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.chance import to_json
 from analysis.series import BUCKETS, COLUMNS, SAMPLE, bucket_s, build_series, sample_attempts
+from analysis.simulation.bands import simulate_bands
 from analysis.summary import analyse, summary, write_summary
 from analysis.trace import attempts_of
 from domain.errors import TipoverError
@@ -32,6 +35,7 @@ KEYS = {
     "generator",
     "prediction_notes",
     "recovery_sd_s",
+    "bands",
     "totals",
     "expect",
     "speedup",
@@ -63,6 +67,33 @@ def test_a_run_directory_becomes_its_summary(tmp_path: Path) -> None:
     }
     assert written["totals"]["timeout"] > written["totals"]["ok"] > 0
     assert pd.read_parquet(tmp_path / "series.parquet").equals(result.series)
+
+
+def test_the_prediction_has_bands_and_the_summary_shows_them(tmp_path: Path) -> None:
+    """From the run's own seed on; the numbers of a simulation of those seeds; each check with its ends."""
+    write_run(tmp_path, demo(), simulate(demo()))
+    result = analyse(tmp_path, seeds=10)
+    shown = summary(result)
+    assert shown["bands"] == to_json(simulate_bands(demo(), range(3, 13)))
+    assert shown["bands"]["outcomes"] == {"trapped": 10}
+    ingress = next(check for check in shown["checks"] if check["name"] == "ingress_per_s")
+    assert ingress["low"] < 150 < ingress["high"]
+    assert "simulated: all 10 seeds are trapped" in shown["checks"][0]["why"]
+    assert summary(analyse(tmp_path, seeds=0))["bands"] is None
+    assert len(summary(analyse(tmp_path))["bands"]["seeds"]) == 40
+
+
+def test_a_run_too_long_to_simulate_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A note instead of a band; a service nobody knows gets neither."""
+    monkeypatch.setattr("analysis.summary.SIMULATED_ATTEMPTS", 1e4)
+    write_run(tmp_path, demo(), simulate(demo()))
+    prediction = analyse(tmp_path).prediction
+    assert prediction.bands is None
+    assert "too long to be simulated" in prediction.notes[-1]
+    foreign = replace(demo(), service=None)
+    prediction = analyse(write_run(tmp_path / "theirs", foreign, simulate(demo()))).prediction
+    assert prediction.bands is None
+    assert not any("simulated" in note for note in prediction.notes)
 
 
 def test_analysing_twice_gives_the_same(tmp_path: Path) -> None:

@@ -1,31 +1,29 @@
-"""Puts the tables of a report into ``docs/performance.md``, between its two marks."""
+"""Puts the tables of a report into ``docs/performance.md``, between the two marks of its section."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.bench.processes import ROOT
 from tests.bench.summary import Report
-from tests.bench.tables import result_tables
+from tests.bench.tables import Table
 
 DOCUMENT = ROOT / "docs" / "performance.md"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+GENERATOR, SIMULATION = "measured", "measured simulation"
+"""The names of the sections, as their marks say them."""
 
 
-def write_document(report: Report) -> None:
-    """Replace everything between the marks."""
-    text = DOCUMENT.read_text()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    DOCUMENT.write_text(f"{before}{BEGIN}\n{_measured(report)}\n{END}{after}")
+def write_document(section: str, report: Report, note: str, tables: Sequence[Table]) -> None:
+    """Replace everything between the marks of the section; ``note`` says how it was measured."""
+    begin, end = f"<!-- {section}: begin -->", f"<!-- {section}: end -->"
+    before, rest = DOCUMENT.read_text().split(begin)
+    after = rest.split(end)[1]
+    measured = "\n\n".join([_heading(report, note), *(table.markdown() for table in tables)])
+    DOCUMENT.write_text(f"{before}{begin}\n{measured}\n{end}{after}")
 
 
-def _measured(report: Report) -> str:
-    settings = report["settings"]
+def _heading(report: Report, note: str) -> str:
     machine = "; ".join(f"{name}: {value}" for name, value in report["machine"].items())
-    note = (
-        f"Measured on {report['date']}. {machine}.\n\n"
-        f"{settings['rounds']} rounds in changing order, a window of {settings['window_s']:g} s each after a "
-        "warm-up; medians, ratios taken within a round."
-    )
-    if settings["quick"]:
+    if report["settings"]["quick"]:
         note += " **A quick run: not numbers to keep.**"
-    return "\n\n".join([note, *(table.markdown() for table in result_tables(report))])
+    return f"Measured on {report['date']}. {machine}.\n\n{note}"

@@ -19,11 +19,12 @@ from rich.console import Console
 
 from tests.bench import machine
 from tests.bench.cases import CASES, FULL, QUICK, Settings
-from tests.bench.document import write_document
+from tests.bench.document import GENERATOR, write_document
 from tests.bench.processes import ROOT, run_case, run_memory
 from tests.bench.steady_run import steady_run
 from tests.bench.tables import result_tables
 
+PACKAGES = ("locust", "gevent", "greenlet", "geventhttpclient", "httptools", "pyarrow")
 DEFAULT_OUT = ROOT / "runs" / "bench.json"
 _WIDTH = 150
 
@@ -37,10 +38,17 @@ def main() -> None:
         report = measure_all(QUICK if options.quick else FULL)
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(report, indent=1))
-    for table in result_tables(report):
+    tables = result_tables(report)
+    for table in tables:
         table.show(console)
     if options.write_docs:
-        write_document(report)
+        settings = report["settings"]
+        window_s = settings["window_s"]
+        note = (
+            f"{settings['rounds']} rounds in changing order, a window of {window_s:g} s each after a "
+            "warm-up; medians, ratios taken within a round."
+        )
+        write_document(GENERATOR, report, note, tables)
 
 
 def measure_all(settings: Settings) -> dict[str, Any]:
@@ -48,7 +56,7 @@ def measure_all(settings: Settings) -> dict[str, Any]:
     begun_s = time.monotonic()
     report: dict[str, Any] = {
         "date": time.strftime("%Y-%m-%d"),
-        "machine": machine.describe(),
+        "machine": machine.describe(PACKAGES),
         "settings": asdict(settings),
         "rounds": _rounds(settings),
     }

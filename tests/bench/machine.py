@@ -8,17 +8,15 @@ import re
 from importlib.metadata import version
 from pathlib import Path
 
-_PACKAGES = ("locust", "gevent", "greenlet", "geventhttpclient", "httptools", "pyarrow")
 
-
-def describe() -> dict[str, str]:
-    """CPU, kernel, Python, packages."""
-    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+def describe(packages: tuple[str, ...]) -> dict[str, str]:
+    """CPU, kernel, Python, and the versions of these packages."""
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
     return {
         "CPU": f"{os.cpu_count()} cores of {_cpu_model()}",
         "kernel": f"{platform.system()} {_leading_number(platform.release())}",
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
-        "packages": packages,
+        "packages": versions,
     }
 
 

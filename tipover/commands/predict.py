@@ -1,18 +1,22 @@
-"""``tipover predict``: what the laws and the fluid model say, with nothing started."""
+"""``tipover predict``: what the laws and the fluid model say and what chance adds, with nothing started."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from domain.errors import ConfigurationError, Fault
 from tipover.commands.options import JsonOption, ScenarioArgument, SeedOption, SpeedupOption
 from tipover.commands.output import console, print_json
+from tipover.commands.picture import PlotOption, draw, plot_faults
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from analysis.result import Prediction
+    from domain.experiment import Experiment
+
+QUICK_ATTEMPTS = 2e6
+"""What the band may cost unless seeds are asked for: about a second of one core."""
 
 
 def register(app: typer.Typer) -> None:
@@ -24,53 +28,65 @@ def predict_scenario(
     scenario: ScenarioArgument,
     speedup: SpeedupOption = None,
     seed: SeedOption = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds",
+            help="Seeds to simulate for the band, 0 for none.  [default: up to 40, as far as that is quick]",
+            show_default=False,
+        ),
+    ] = None,
+    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Predict a scenario's outcome; starts nothing."""
+    faults = [] if seeds is None or seeds >= 0 else [Fault("--seeds", "must be at least 0", seeds)]
+    faults += plot_faults(plot)
+    if faults:
+        raise ConfigurationError("the scenario cannot be predicted", faults)
+
     from tipover.scenario import load_scenario
 
-    experiment = load_scenario(scenario, speedup=speedup, seed=seed)
+    experiment = load_scenario(scenario, speedup=speedup, seed=seed, need_service=bool(seeds))
 
+    from analysis.chance import to_json, with_bands
     from analysis.prediction import predict
-    from domain.experiment_json import to_json
-    from tipover.commands.predict_words import advice, threshold
+    from analysis.seeds import affordable_seeds
+    from domain.experiment_json import to_json as experiment_json
+    from tipover.commands.predict_words import advice, chance_words, threshold
 
+    count = affordable_seeds(experiment, QUICK_ATTEMPTS) if seeds is None else seeds
     prediction = predict(experiment)
-    sentences = advice(experiment, prediction)
+    if count:
+        from tipover.commands.simulation import simulate
+
+        prediction = with_bands(prediction, simulate(experiment, count))
+    sentences = [*advice(experiment, prediction), *chance_words(experiment, prediction, asked=seeds)]
+    draw(plot, experiment, prediction)
     if as_json:
         print_json(
             {
-                "scenario": to_json(experiment),
+                "scenario": experiment_json(experiment),
                 "outcome": prediction.outcome,
                 "values": prediction.values,
                 "recovery_sd_s": prediction.recovery_sd_s,
+                "bands": to_json(prediction.bands),
                 "threshold": threshold(experiment),
                 "advice": sentences,
                 "notes": prediction.notes,
             }
         )
         return
+    _print(experiment, prediction, sentences)
+
+
+def _print(experiment: Experiment, prediction: Prediction, sentences: list[str]) -> None:
+    from tipover.commands.prediction_table import prediction_table
+
     out = console()
     out.print(f"{experiment.name}: {experiment.title}", style="bold")
-    out.print(_table(prediction))
+    out.print(prediction_table(experiment, prediction))
     for sentence in sentences:
         out.print(sentence)
     for note in prediction.notes:
         out.print(f"Note: {note}", style="yellow")
-
-
-def _table(prediction: Prediction) -> Table:
-    from rich.table import Table
-
-    from analysis.result import QUANTITIES
-    from analysis.wording import number
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("quantity", style="cyan", no_wrap=True)
-    table.add_column("predicted", justify="right", no_wrap=True)
-    table.add_column("unit", no_wrap=True)
-    table.add_column("meaning")
-    for key, (unit, meaning) in QUANTITIES.items():
-        if prediction.values.get(key) is not None:
-            table.add_row(key, number(prediction.values[key]), "" if unit == "1" else unit, meaning)
-    return table

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+from analysis.chance import band_text, seeds_text, tally
 from analysis.result import Prediction
+from analysis.seeds import FEWEST_SEEDS, available_cores, simulation_s
 from analysis.wording import number, percent, seconds
 from domain.experiment import Expectation, Experiment
 from tipover.commands.output import span
@@ -26,6 +28,28 @@ def advice(experiment: Experiment, prediction: Prediction) -> list[str]:
     if experiment.expect and prediction.outcome:
         sentences.append(_agreement_words(experiment.expect, prediction))
     return sentences
+
+
+def chance_words(experiment: Experiment, prediction: Prediction, *, asked: int | None) -> list[str]:
+    """Where the band comes from; ``asked`` is how many seeds were asked for, None if it was left to us."""
+    bands = prediction.bands
+    if bands is not None:
+        return [f"Simulated request by request: {tally(bands.outcomes)} ({seeds_text(bands)})."]
+    words = []
+    if prediction.recovery_sd_s is not None:
+        words.append("5% and 95% are those of the diffusion approximation: mean ± 1.645 standard deviations.")
+    if asked is None and experiment.service is not None:
+        takes = span(simulation_s(experiment, FEWEST_SEEDS, available_cores()))
+        words.append(
+            f"Not simulated: too long for a quick answer. `--seeds {FEWEST_SEEDS}` does it in about {takes}, "
+            "less if few attempts are retried."
+        )
+    return words
+
+
+def since(experiment: Experiment) -> str:
+    """What a recovery is counted from."""
+    return "the trigger ends" if experiment.trigger else "the run begins"
 
 
 def _agreement_words(expect: Expectation, prediction: Prediction) -> str:
@@ -62,13 +86,14 @@ def _outcome_words(experiment: Experiment, prediction: Prediction) -> str:
     if prediction.outcome == "trapped":
         return f"{here} it NEVER recovers by itself{_release(experiment)}."
     if prediction.outcome == "recovered":
-        return f"{here} it recovers by itself{_recovery_words(prediction)}."
+        return f"{here} it recovers by itself{_recovery_words(experiment, prediction)}."
     if prediction.outcome == "healthy":
         held = experiment.amplified_utilization
         trap = ", but a larger trigger would trap it" if held is not None and held >= 1 else ""
         return f"{here} nothing in this scenario makes attempts time out{trap}."
     if prediction.outcome == "undecided":
-        return f"{here} it recovers by itself{_recovery_words(prediction)}, when the watch is over."
+        later = _recovery_words(experiment, prediction)
+        return f"{here} it recovers by itself{later}, when the watch is over."
     return f"{here} there is no prediction: the capacity is not known."
 
 
@@ -77,9 +102,16 @@ def _release(experiment: Experiment) -> str:
     return f": demand has to fall below {number(demand)} jobs/s first" if demand else ""
 
 
-def _recovery_words(prediction: Prediction) -> str:
-    recovery_s, deviation_s = prediction.values.get("recovery_s"), prediction.recovery_sd_s
+def _recovery_words(experiment: Experiment, prediction: Prediction) -> str:
+    recovery_s = prediction.values.get("recovery_s")
     if recovery_s is None or not math.isfinite(recovery_s):
         return ""
-    spread = f" ± {seconds(deviation_s)} (one standard deviation)" if deviation_s else ""
-    return f", {seconds(recovery_s)}{spread} or {span(recovery_s)} after the trigger ends"
+    return f", {seconds(recovery_s)}{_spread(prediction)} or {span(recovery_s)} after {since(experiment)}"
+
+
+def _spread(prediction: Prediction) -> str:
+    band = prediction.bands.values.get("recovery_s") if prediction.bands else None
+    if band is not None:
+        return f" ({band_text(band, 's')} in nine simulated runs of ten)"
+    deviation_s = prediction.recovery_sd_s
+    return f" ± {seconds(deviation_s)} (one standard deviation)" if deviation_s else ""

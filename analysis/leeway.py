@@ -1,0 +1,79 @@
+"""What a band of chance allows a check, and what it does not.
+
+The scenario's tolerance is about the figure of the fluid model; the band is what chance does to a run of
+just these rates and this length. A time outside the tolerance but inside the band is therefore no
+disagreement. Three things keep that honest: a band of few seeds, of seeds that do not all have such a time,
+or wider than its own median excuses nothing, for there chance decides and agreement would mean nothing; a
+figure that the scenario expects is excused only if the band holds it; and the check says what it did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from analysis.chance import band_text, seeds_text, tally
+from analysis.result import Check, Prediction
+from analysis.seeds import FEWEST_SEEDS
+
+if TYPE_CHECKING:
+    from analysis.simulation.bands import Band, Bands
+
+WIDEST = 1.0
+"""A band may be this many times its median wide and still tell agreement from disagreement."""
+MOST_SHARE = 0.9
+"""Share of the seeds that must have a value for its band to be that of a run as such."""
+_EXPECTED = "_expected"
+_TIMES = ("recovery_s", "shed_recovery_s")
+
+
+def with_leeway(check: Check, prediction: Prediction) -> Check:
+    """The check with its band; the check of a time of recovery is judged by it as well."""
+    bands = prediction.bands
+    if bands is None:
+        return check
+    if check.name in ("outcome", "after_shed"):
+        counts = bands.outcomes if check.name == "outcome" else bands.after_shed
+        return replace(check, why=_joined(check.why, f"simulated: {tally(counts)}")) if counts else check
+    key = check.name.removesuffix(_EXPECTED)
+    band = bands.values.get(key)
+    if band is None:
+        return check
+    check = replace(check, low=band.low, high=band.high)
+    return _judged(check, band, bands) if key in _TIMES else check
+
+
+def _judged(check: Check, band: Band, bands: Bands) -> Check:
+    span = f"the band of chance, {band_text(band, 's')} (5–95% of {seeds_text(bands)})"
+    doubt = _doubt(band, bands)
+    if not isinstance(check.measured, int | float) or not isinstance(check.predicted, int | float):
+        return replace(check, why=_joined(check.why, doubt or f"chance makes it {band_text(band, 's')}"))
+    inside = band.holds(check.measured)
+    alien = check.name.endswith(_EXPECTED) and not band.holds(check.predicted)
+    if check.passed:
+        words = f"inside {span}" if inside else f"inside the tolerance but outside {span}: one run in ten is"
+        return replace(check, why=_joined(check.why, words, doubt))
+    if not inside:
+        return replace(check, why=_joined(check.why, f"outside the tolerance and outside {span}", doubt))
+    if doubt:
+        return replace(check, why=_joined(check.why, f"outside the tolerance, though inside {span}", doubt))
+    if alien:
+        return replace(check, why=_joined(check.why, f"{span}, does not hold the expected figure"))
+    aside = "" if band.holds(check.predicted) else "; the fluid model's figure is outside it"
+    words = f"outside the tolerance, but inside {span}: no more than chance does to this very run{aside}"
+    return replace(check, passed=True, why=_joined(check.why, words))
+
+
+def _doubt(band: Band, bands: Bands) -> str:
+    """Why agreement with this band would mean little; nothing if it means something."""
+    if band.count < MOST_SHARE * len(bands.seeds):
+        return f"chance decides: only {band.count} of {len(bands.seeds)} seeds have such a time"
+    if len(bands.seeds) < FEWEST_SEEDS:
+        return f"chance cannot be told from {len(bands.seeds)} seeds"
+    if band.high - band.low > WIDEST * band.median:
+        return "chance decides: the band is wider than its median, so lower the speed-up to tell more"
+    return ""
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)

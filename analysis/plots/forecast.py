@@ -1,0 +1,118 @@
+"""What is predicted of an experiment, on one sheet: the backlog with its band, and the rates behind it."""
+
+from __future__ import annotations
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from analysis.chance import band_text, tally
+from analysis.plots.canvas import (
+    BLUE,
+    DPI,
+    GREEN,
+    INK,
+    LEFT,
+    RIGHT,
+    SKY,
+    VERMILLION,
+    Plot,
+    draw_heading,
+    draw_key,
+    draw_phase_strip,
+    dress,
+    highest,
+    masked,
+    png_of,
+    tint_phases,
+)
+from analysis.plots.wait import draw_band, draw_timeout, scale_wait
+from analysis.result import FluidTrace, Prediction
+from analysis.wording import number
+from domain.experiment import Experiment
+
+SIZE_IN = (10.0, 6.6)
+DASHED = (0, (5, 2.5))
+DOTTED = (0, (1, 1.2))
+
+
+def draw_forecast(experiment: Experiment, prediction: Prediction) -> Plot:
+    """The backlog: fluid line, band of the simulated seeds, timeout; beneath it ingress and goodput."""
+    title = _title(prediction)
+    figure = Figure(figsize=SIZE_IN, dpi=DPI, facecolor="white")
+    FigureCanvasAgg(figure)
+    draw_heading(figure, title, SIZE_IN[0])
+    wait = figure.add_axes((LEFT, 0.49, RIGHT - LEFT, 0.355))
+    rates = figure.add_axes((LEFT, 0.14, RIGHT - LEFT, 0.25))
+    end_s = max(experiment.duration_s, 1e-9)
+    draw_phase_strip(figure, experiment, bottom=0.862, height=0.034)
+    for axes, label in ((wait, "backlog, s of work"), (rates, "per second")):
+        tint_phases(axes, experiment)
+        dress(axes, end_s, label, experiment.run.speedup)
+    wait.set_xlabel("")
+    wait.tick_params(labelbottom=False)
+    draw_key(figure, _draw_wait(wait, experiment, prediction), bottom=0.425)
+    draw_key(figure, _draw_rates(rates, prediction.fluid))
+    caption = "Backlog over the full fleet's capacity: the fluid model, and 5–95% of simulated runs."
+    return Plot("forecast", title, caption, f"Line chart of the backlog over time. {title}.", png_of(figure))
+
+
+def _draw_wait(axes: Axes, experiment: Experiment, prediction: Prediction) -> list[Artist]:
+    """The upper picture; what is to be named in the legend."""
+    handles: list[Artist] = []
+    fluid, service = prediction.fluid, experiment.service
+    tops = []
+    if prediction.bands is not None:
+        envelope = prediction.bands.backlog
+        handles.append(draw_band(axes, prediction.bands))
+        handles += axes.plot(envelope.t_s, envelope.median_s, color=BLUE, lw=1.5, label="median", zorder=3)
+        tops.append(envelope.high_s)
+    if fluid is not None and service is not None:
+        backlog_s = masked(fluid.backlog / service.capacity_per_s)
+        handles += axes.plot(
+            fluid.t_s, backlog_s, color=INK, lw=1.2, ls=DASHED, label="fluid model", zorder=4
+        )
+        tops.append(backlog_s)
+    if not handles:
+        axes.text(0.5, 0.5, "the capacity is not known", transform=axes.transAxes, ha="center", va="center")
+    timeout = experiment.client.timeout_s
+    scale_wait(axes, timeout, highest(*tops))
+    return [*handles, draw_timeout(axes, timeout)]
+
+
+def _draw_rates(axes: Axes, fluid: FluidTrace | None) -> list[Artist]:
+    """The lower picture: the fluid model's rates and the capacity."""
+    if fluid is None:
+        return []
+    lines = (
+        (fluid.ingress_per_s, VERMILLION, 1.4, "-", "ingress"),
+        (fluid.demand_per_s, SKY, 1.4, "-", "demand"),
+        (fluid.goodput_per_s, GREEN, 1.4, "-", "goodput"),
+        (fluid.capacity_per_s, INK, 1.1, DOTTED, "capacity"),
+    )
+    handles: list[Artist] = []
+    for values, color, width, style, label in lines:
+        handles += axes.plot(
+            fluid.t_s, masked(values), color=color, lw=width, ls=style, label=label, zorder=3
+        )
+    axes.set_ylim(0, 1.15 * max(highest(*(line[0] for line in lines)), 1e-9))
+    return handles
+
+
+def _title(prediction: Prediction) -> str:
+    recovery = prediction.values.get("recovery_s")
+    words = {
+        "healthy": "Predicted: no failure",
+        "recovered": f"Predicted: recovery after {number(recovery)} s",
+        "trapped": "Predicted: trapped",
+        "undecided": "Predicted: still failing when the watch ends",
+        None: "No prediction: the capacity is not known",
+    }[prediction.outcome]
+    bands = prediction.bands
+    if bands is None:
+        return words
+    band = bands.values.get("recovery_s")
+    if len(bands.outcomes) == 1 and band is not None:
+        return f"{words}, {band_text(band, 's')} in nine runs of ten"
+    return f"{words}; simulated: {tally(bands.outcomes)}"

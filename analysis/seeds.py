@@ -1,0 +1,53 @@
+"""Which seeds are simulated, and how many of them a given amount of work allows."""
+
+from __future__ import annotations
+
+import os
+
+from domain.experiment import Experiment
+
+MOST_SEEDS = 40
+FEWEST_SEEDS = 10
+"""Below this many seeds a 5–95% band would be hardly more than the range of what was seen."""
+ATTEMPTS_PER_CORE_S = 2e6
+"""Attempts, counted as ``expected_attempts`` does, that one core simulates and measures in a second."""
+BYTES_PER_ATTEMPT = 140
+"""Measured over a run of 15 million attempts, all of which are kept until they have been measured."""
+
+
+def expected_attempts(experiment: Experiment) -> float:
+    """Attempts of one simulated run if all of them fail: what a seed costs at most."""
+    # Clients without end make no more attempts than there are timeouts in the run.
+    most = 1.0 + experiment.duration_s / experiment.client.timeout_s
+    return experiment.live().arrival_plan.expected_jobs * min(experiment.client.amplification, most)
+
+
+def affordable_seeds(experiment: Experiment, attempts: float) -> int:
+    """How many seeds ``attempts`` in all allow: ``FEWEST_SEEDS`` to ``MOST_SEEDS``, or 0.
+
+    Also 0 when the capacity is not known, since nothing can be simulated then.
+    """
+    if experiment.service is None:
+        return 0
+    seeds = int(min(MOST_SEEDS, attempts / max(expected_attempts(experiment), 1.0)))
+    return seeds if seeds >= FEWEST_SEEDS else 0
+
+
+def seeds_of(experiment: Experiment, count: int) -> range:
+    """The experiment's seed and those that follow it, ``count`` in all."""
+    return range(experiment.run.seed, experiment.run.seed + count)
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def simulation_s(experiment: Experiment, seeds: int, cores: int) -> float:
+    """About how long it takes to simulate so many seeds on so many cores."""
+    return seeds * expected_attempts(experiment) / (ATTEMPTS_PER_CORE_S * min(seeds, cores))
+
+
+def expected_bytes(experiment: Experiment) -> float:
+    """Memory that one seed takes, if all of its attempts fail."""
+    return BYTES_PER_ATTEMPT * max(expected_attempts(experiment), 1.0)

@@ -1,0 +1,211 @@
+"""``tipover simulate``, and the bands that ``tipover predict`` shows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from analysis.chance import to_json
+from analysis.simulation.bands import simulate_bands
+from tipover.cli import main
+from tipover.scenario import load_scenario
+
+SMALL = ["--seeds", "4", "--speedup", "4"]
+FOREIGN = (
+    '[client]\ntimeout_s = 1\n[demand]\narrival_rate_per_s = 9\nphases = [{ name = "a", duration_s = 9 }]\n'
+)
+LONG = """
+[service]
+pods = 4
+rate_per_pod = 40
+[client]
+timeout_s = 10
+[demand]
+utilization = 0.3
+phases = [
+    { name = "baseline", duration_s = 1000 },
+    { name = "spike", duration_s = 2000, factor = 5 },
+    { name = "watch", duration_s = 97000 },
+]
+"""
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    """What was printed, with single spaces."""
+    return " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "after_shed"),
+    [
+        ("f2-40", "trapped", {}),
+        ("f2-30", "recovered", {}),
+        ("demo", "trapped", {"recovered": 10}),
+        ("outage", "trapped", {"recovered": 10}),
+        ("no-trigger", "healthy", {}),
+    ],
+)
+def test_simulated_seeds_do_what_the_built_in_scenarios_expect(
+    name: str, outcome: str, after_shed: dict[str, int]
+) -> None:
+    """All of ten seeds; the expected time of recovery, if there is one, lies in the band."""
+    experiment = load_scenario(name)
+    bands = simulate_bands(experiment, range(101, 111))
+    assert (dict(bands.outcomes), dict(bands.after_shed)) == ({outcome: 10}, after_shed)
+    assert experiment.expect is not None
+    if experiment.expect.recover_s is not None:
+        assert bands.values["recovery_s"].holds(experiment.expect.recover_s)
+
+
+def test_the_answer_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """Seeds by outcome, after shedding, the table, and what it means for a single run."""
+    assert main(["simulate", "demo", *SMALL]) == 0
+    out = said(capsys)
+    for words in (
+        "all 4 seeds are trapped (seeds 1 to 4)",
+        "after shedding: all 4 seeds recover",
+        "quantity fluid or law 5% median 95% seeds unit meaning",
+        "shed_recovery_s 17.84",
+        "All 4 seeds are trapped: fewer than 53% of runs end in any other way",
+        "One run in twenty is freed in less than",
+    ):
+        assert words in out
+
+
+def test_the_answer_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same bands as the function gives, from the seed that was asked for on."""
+    assert main(["simulate", "demo", *SMALL, "--seed", "7", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    bands = simulate_bands(load_scenario("demo", speedup=4, seed=7), range(7, 11))
+    assert answer["bands"] == json.loads(json.dumps(to_json(bands)))
+    assert answer["bands"]["seeds"] == [7, 8, 9, 10]
+    assert answer["predicted_outcome"] == "trapped"
+    assert answer["bands"]["values"]["shed_recovery_s"]["count"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["simulate", "demo", "--seeds", "0"], "--seeds: must be at least 1 (got 0)"),
+        (["simulate", "demo", "--plot", "x.pdf"], "--plot: must end in .png (got 'x.pdf')"),
+        (["simulate", "demo", "--plot", "nowhere/x.png"], "--plot: must be in a directory that exists"),
+        (["predict", "demo", "--seeds", "-1"], "--seeds: must be at least 0 (got -1)"),
+        (["predict", "demo", "--plot", "x"], "--plot: must end in .png (got 'x')"),
+    ],
+)
+def test_bad_options_are_refused(
+    arguments: list[str], fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Field, rule and value, before anything is simulated."""
+    assert main(arguments) == 2
+    assert fault in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["simulate"], ["predict", "--seeds", "5"]])
+def test_a_foreign_service_cannot_be_simulated(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its capacity is not known; without seeds asked for, predict says so and succeeds."""
+    file = tmp_path / "theirs.toml"
+    file.write_text(FOREIGN)
+    assert main([*command, str(file)]) == 2
+    assert "service: is required" in capsys.readouterr().err
+    assert main(["predict", str(file)]) == 0
+
+
+@pytest.mark.parametrize("command", ["predict", "simulate"])
+def test_the_plot_is_a_picture(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A PNG of some size, with and without bands."""
+    file = tmp_path / "forecast.png"
+    for seeds in ("3", "1"):
+        assert main([command, "demo", "--speedup", "4", "--seeds", seeds, "--plot", str(file)]) == 0
+        assert file.read_bytes().startswith(b"\x89PNG")
+        assert file.stat().st_size > 20_000
+        file.unlink()
+
+
+def test_a_prediction_without_simulation_still_has_a_plot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--seeds 0``: fluid line alone; a foreign service: not even that."""
+    foreign, file = tmp_path / "theirs.toml", tmp_path / "forecast.png"
+    foreign.write_text(FOREIGN)
+    for scenario in ("f2-30", str(foreign)):
+        assert main(["predict", scenario, "--seeds", "0", "--plot", str(file)]) == 0
+        assert file.read_bytes().startswith(b"\x89PNG")
+        file.unlink()
+    assert "simulated" not in said(capsys)
+
+
+def test_predict_shows_laws_fluid_and_band_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """By default a quick scenario is simulated over forty seeds, and says so."""
+    assert main(["predict", "demo"]) == 0
+    out = said(capsys)
+    assert "quantity fluid or law 5% median 95% seeds unit meaning" in out
+    assert "Simulated request by request: all 40 seeds are trapped (seeds 1 to 40)." in out
+
+
+def test_predict_json_has_the_bands(capsys: pytest.CaptureFixture[str]) -> None:
+    """None with ``--seeds 0``."""
+    assert main(["predict", "demo", "--seeds", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bands"]["seeds"] == [1, 2]
+    assert main(["predict", "demo", "--seeds", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bands"] is None
+
+
+def test_a_scenario_too_long_to_simulate_is_predicted_without_the_heavy_libraries(tmp_path: Path) -> None:
+    """100,000 s: the diffusion's band, what a simulation would take, and neither pandas nor matplotlib."""
+    (tmp_path / "long.toml").write_text(LONG)
+    code = (
+        "import sys; from tipover.cli import main; code = main(sys.argv[1:]); "
+        "print([m for m in ('pandas', 'matplotlib', 'pyarrow') if m in sys.modules]); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "predict", str(tmp_path / "long.toml")],
+        capture_output=True, text=True, timeout=60, check=True, encoding="utf-8",
+    )  # fmt: skip
+    out = " ".join(done.stdout.split())
+    assert out.endswith("[]")
+    assert "recovery_s 69,210 68,516 69,210 69,904" in out
+    assert "5% and 95% are those of the diffusion approximation" in out
+    assert "Not simulated: too long for a quick answer. `--seeds 10` does it in about" in out
+
+
+def test_seeds_that_disagree_are_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At 33% a quick run may end either way: chance decides, says the answer."""
+    text = (
+        LONG.replace("0.3\n", "0.335\n")
+        .replace("97000", "2000")
+        .replace("1000", "100")
+        .replace("2000, factor", "30, factor")
+    )
+    (tmp_path / "edge.toml").write_text(text + "[run]\nspeedup = 40\n")
+    assert main(["simulate", str(tmp_path / "edge.toml"), "--seeds", "30"]) == 0
+    assert "Note: Chance decides how a single run ends:" in said(capsys)
+
+
+@pytest.mark.parametrize("command", ["simulate", "predict"])
+def test_what_memory_does_not_hold_is_refused(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the arithmetic, before anything is simulated."""
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1e5))
+    assert main([command, "demo", "--seeds", "5"]) == 2
+    assert "scenario: must fit into memory to be simulated: 0.0 GB are free" in capsys.readouterr().err
+
+
+def test_long_work_is_announced_and_its_progress_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On stderr, so that the answer can be piped."""
+    monkeypatch.setattr("tipover.commands.simulation.LONG_S", 0.0)
+    monkeypatch.setattr("tipover.commands.seed_progress._LINE_EVERY_S", 0.0)
+    assert main(["simulate", "demo", *SMALL]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("simulating 4 seeds: about ")
+    assert lines[1:] == [f"simulating: {done} of 4 seeds done" for done in (1, 2, 3)]

@@ -1,0 +1,47 @@
+"""The bands of a scenario for a command: within the machine's memory, announced, with progress."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analysis.seeds import available_cores, expected_bytes, seeds_of, simulation_s
+from domain.errors import ConfigurationError, Fault
+from domain.experiment import Experiment
+from tipover.commands.output import error_console, span
+from tipover.commands.seed_progress import SeedProgress
+
+if TYPE_CHECKING:
+    from analysis.simulation.bands import Bands
+
+LONG_S = 5.0
+"""Work that is expected to take longer than this is announced."""
+_GB = 1e9
+
+
+def simulate(experiment: Experiment, seeds: int) -> Bands:
+    """The bands over so many seeds; ``ConfigurationError`` if one seed alone is more than memory holds."""
+    cores = _cores_that_fit(experiment)
+    # pandas and numba are slow to import, and a refusal needs neither.
+    from analysis.simulation.bands import simulate_bands
+
+    screen = error_console()
+    expected_s = simulation_s(experiment, seeds, cores)
+    if expected_s > LONG_S:
+        about = f"about {span(expected_s)}, less if few attempts are retried"
+        screen.print(f"simulating {seeds} {'seed' if seeds == 1 else 'seeds'}: {about}")
+    with SeedProgress(seeds, screen) as progress:
+        return simulate_bands(experiment, seeds_of(experiment, seeds), cores=cores, on_done=progress)
+
+
+def _cores_that_fit(experiment: Experiment) -> int:
+    """How many seeds memory holds at a time."""
+    import psutil
+
+    free, each = psutil.virtual_memory().available, expected_bytes(experiment)
+    if each > free:
+        rule = (
+            f"must fit into memory to be simulated: {free / _GB:.1f} GB are free; --speedup makes it smaller"
+        )
+        fault = Fault("scenario", rule, f"up to {each / _GB:.1f} GB a seed")
+        raise ConfigurationError("the scenario cannot be simulated", [fault])
+    return min(available_cores(), int(free / each))
