@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -23,6 +25,21 @@ import domain
 
 _KEPT_S = 30 * 86_400.0
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _without_linear_algebra() -> None:
+    # numba looks for a BLAS when it compiles its first function and so imports scipy.linalg: a fifth of
+    # a second, and nothing here multiplies matrices.
+    if "scipy.linalg" in sys.modules:
+        return
+    sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        del sys.modules["scipy.linalg"]
+
+
+_without_linear_algebra()
 
 
 def compiled(function: _Function) -> _Function:

@@ -13,6 +13,9 @@ from domain.experiment import Client
 from domain.queue_cap import QueueCap
 
 STEPS_PER_TIMEOUT = 100
+LEAST_USUAL_STEPS = 40
+USUAL_STEPS = 400_000
+"""Steps in all from which on a run is content with fewer a timeout, down to the number above."""
 MAX_STEPS_PER_TIMEOUT = 4000
 MIN_STEPS_PER_TIMEOUT = 8
 MAX_CELLS = 6_000_000
@@ -66,7 +69,8 @@ class Layers:
 
     def steps_per_timeout(self, shortest_s: float, horizon_s: float, timeout_s: float) -> int:
         """Steps in a timeout: ten in what is shortest, if as many can be afforded."""
-        wanted = min(max(STEPS_PER_TIMEOUT, 10 * timeout_s / shortest_s), MAX_STEPS_PER_TIMEOUT)
+        usual = min(STEPS_PER_TIMEOUT, max(LEAST_USUAL_STEPS, USUAL_STEPS * timeout_s / horizon_s))
+        wanted = min(max(usual, 10 * timeout_s / shortest_s), MAX_STEPS_PER_TIMEOUT)
         affordable = MAX_CELLS / (len(self.backoffs_s) + 1) * timeout_s / horizon_s
         return max(MIN_STEPS_PER_TIMEOUT, int(min(wanted, affordable)))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.estimators import measure
 from analysis.result import QUANTITIES, Floats, Values
-from analysis.simulation.batch import available_cores
+from analysis.seeds import available_cores
 from analysis.simulation.observed import observe
 from analysis.verdict import judge
 from domain.experiment import Experiment
@@ -19,8 +19,8 @@ from domain.experiment import Experiment
 LOW, HIGH = 0.05, 0.95
 ENVELOPE_POINTS = 240
 _FROM_SATURATION = ("capacity_per_s", "utilization", "amplified_utilization")
-"""Not known of a simulated run that never failed: what a scrape sees at both of its ends does not tell for
-how long between them every pod was busy."""
+"""Not told of a simulated run that never failed: saturation is counted by whole scrapes there, and the few
+in which a healthy service was busy throughout are those with long services."""
 
 
 @dataclass(frozen=True, slots=True)

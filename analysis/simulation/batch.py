@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 
 import numpy as np
 
+from analysis.seeds import available_cores
 from analysis.simulation.counts import Counts, Floats
 from analysis.simulation.run import simulate
 from domain.experiment import Experiment
 from domain.queue_cap import QueueCap
-
-
-def available_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def simulate_seeds(

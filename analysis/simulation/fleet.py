@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.simulation.batch import available_cores
+from analysis.seeds import available_cores
 from analysis.simulation.counts import Counts, Floats
 from analysis.simulation.run import SimulatedRun
 from analysis.staircase import Staircase

@@ -91,8 +91,8 @@ def _server(counts: Counts, live: Experiment, service: Service) -> pd.DataFrame:
     ends = np.array([p.end_s for p in live.placed_phases])
     factors = np.array([p.phase.capacity_factor for p in live.placed_phases])
     phase = np.minimum(np.searchsorted(ends, t, side="left"), ends.size - 1)
-    full = depth >= service.pods
-    saturated = full & np.concatenate([[False], full[:-1]]) & (factors[phase] > 0)
+    possible_s = service.pods * counts.length_s * factors[phase]
+    saturated = (possible_s > 0) & (counts.busy_s[0] >= possible_s * (1.0 - 1e-9))
     frame = pd.DataFrame(
         {
             "t_s": t,

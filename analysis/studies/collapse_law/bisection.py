@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from analysis.simulation.batch import available_cores
+from analysis.seeds import available_cores
 
 STEPS = 9
 T = TypeVar("T")

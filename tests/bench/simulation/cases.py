@@ -64,7 +64,7 @@ ENGINE_LOADS: dict[str, Callable[[float], Load]] = {
     CAPPED: lambda s: Load(
         "the storm, two waiting places", single_server(0.9, 1e6 * s, _STORM), {"queue_cap": QueueCap(2)}
     ),
-    KIT: lambda s: Load("four pods, full jitter, trapped at ρ = 0.4", kit(0.4, watch_s=1e5 * s, jitter=True)),
+    KIT: lambda s: Load("four pods (f2-40, m = 3), full jitter", kit(0.4, watch_s=1e5 * s, jitter=True)),
 }
 """By the scale of the measurement: each takes a fraction of a second."""
 
