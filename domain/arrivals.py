@@ -70,16 +70,22 @@ class ArrivalPlan:
         index = worker
         while total > 0:
             if self.kind == "poisson":
-                marks = position + np.cumsum(rng.exponential(workers, chunk)).astype(np.float64)
+                marks = rng.exponential(workers, chunk)
+                np.cumsum(marks, out=marks)
+                marks += position
                 position = float(marks[-1])
             else:
                 marks = index + 0.5 + workers * np.arange(chunk, dtype=np.float64)
                 index += workers * chunk
                 position = float(marks[-1])
-            inside = marks[marks < total]
+            bounds = np.searchsorted(marks, ends_jobs, side="left")
+            for first, last, start, earlier, rate in zip(
+                np.concatenate([[0], bounds[:-1]]), bounds, starts, starts_jobs, rates, strict=True
+            ):
+                marks[first:last] = start + (marks[first:last] - earlier) / rate
+            inside = marks[: bounds[-1]]
             if inside.size:
-                segment = np.searchsorted(ends_jobs, inside, side="right")
-                yield starts[segment] + (inside - starts_jobs[segment]) / rates[segment]
+                yield inside
             if inside.size < chunk:
                 return
 

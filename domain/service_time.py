@@ -87,6 +87,8 @@ def shape_is_valid(kind: ServiceTimeKind, shape: float | None) -> bool:
 
 def draw_work(kind: int, shape: float, rng: np.random.Generator) -> float:
     """One work of mean 1 from the stream; see ``ServiceTime`` for the shapes."""
+    if kind == EXPONENTIAL:
+        return float(rng.standard_exponential())
     if kind == DETERMINISTIC:
         return 1.0
     if kind == LOGNORMAL:
@@ -94,12 +96,10 @@ def draw_work(kind: int, shape: float, rng: np.random.Generator) -> float:
         return math.exp(math.sqrt(variance) * rng.standard_normal() - variance / 2.0)
     if kind == PARETO:
         return (shape - 1.0) / shape * math.exp(rng.standard_exponential() / shape)
-    if kind == HYPEREXPONENTIAL:
-        squared = shape * shape
-        likely = 0.5 * (1.0 + math.sqrt((squared - 1.0) / (squared + 1.0)))
-        branch = likely if rng.random() < likely else 1.0 - likely
-        return float(rng.standard_exponential() / (2.0 * branch))
-    return float(rng.standard_exponential())
+    squared = shape * shape
+    likely = 0.5 * (1.0 + math.sqrt((squared - 1.0) / (squared + 1.0)))
+    branch = likely if rng.random() < likely else 1.0 - likely
+    return float(rng.standard_exponential() / (2.0 * branch))
 
 
 def tail(kind: ServiceTimeKind, shape: float, work: float) -> float:

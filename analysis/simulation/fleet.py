@@ -79,7 +79,9 @@ class _FleetSimulation:
         self._fleet = fleet
         self._pods, self._rate = service.pods, service.rate_per_pod
         together = replace(experiment, service=replace(service, pods=1))
-        self._simulated = SimulatedRun(together, edges_s=edges_s, retry_budget=retry_budget)
+        self._simulated = SimulatedRun(
+            together, edges_s=edges_s, retry_budget=retry_budget, capacity_may_change=True
+        )
         self._roster = Roster.of(service.pods)
         self._knots, self._rates, self._totals = [0.0], [service.capacity_per_s], [0.0]
         # What the metrics are read from: cumulative, one entry per decision.

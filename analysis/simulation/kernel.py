@@ -2,12 +2,15 @@
 
 An attempt's work ends at max(when a pod is free, its arrival) + work, on the work clock W(t) = ∫ rate dt
 of one pod, so its end is known when it arrives (Lindley's recursion, for many pods the Kiefer–Wolfowitz
-one), and a change of capacity is a new slope of W. Whether it was late is known for certain a timeout
-after it was sent, when the service that was really given is known: it is late iff W(sent + T) has not
-reached its end. All attempts wait equally long for that, in a ring; only retries in backoff need an
-order, which a calendar queue keeps (R. Brown, CACM 31(10), 1988): buckets as wide as the time between
-two attempts, each a sorted list of about one entry.
+one), and a change of capacity is a new slope of W. It is late iff W(sent + T) has not reached its end.
 
+As a rule the capacity is known ahead: then the outcome is known on arrival, and only retries wait. With
+a ``ring`` the outcome is decided a timeout after sending, when the service that was really given and the
+state of the retry budget are known. All attempts wait equally long for that, so a ring holds them; only
+retries need an order, which a calendar queue keeps (R. Brown, CACM 31(10), 1988): buckets a quarter as
+wide as the time between two attempts, each a sorted list that is nearly always empty or of one entry.
+
+``ring`` and ``trace`` may be None; numba compiles each case apart and leaves out what it does not need.
 The rules are those of ``domain``, compiled: backoff, attempts left, ratio budget, service time.
 """
 
@@ -85,19 +88,22 @@ class Ring(NamedTuple):
     attempt: Shorts
 
 
+RETRY_NODE = np.dtype(
+    [("due_s", np.float64), ("job", np.int64), ("attempt", np.int32), ("following", np.int32)]
+)
+
+
 class Calendar(NamedTuple):
-    """Retries in backoff. ``first`` and ``last`` have one entry a bucket, the others one a retry."""
+    """Retries in backoff: ``first`` and ``last`` have one entry a bucket, ``nodes`` one a retry."""
 
     first: Shorts
     last: Shorts
-    due_s: Floats
-    job: Ints
-    attempt: Shorts
-    following: Shorts
+    nodes: NDArray[np.void]
+    """Of ``RETRY_NODE``; those that are free are a list, too."""
 
 
 class Trace(NamedTuple):
-    """One row per attempt, by the time of its outcome; of length 0 when nothing is recorded."""
+    """One row per attempt that has an outcome."""
 
     job: Ints
     attempt: Shorts
@@ -120,7 +126,7 @@ ARRIVED, RING_HEAD, RING_TAIL, QUEUE_HEAD, QUEUE_TAIL = range(5)
 FREE_NODE, RETRIES, WINDOW, SENT_WINDOW, KNOT, TRACED, EARLIER = range(5, 12)
 NUMBERS = 12
 # times
-ACCEPTED_W, BALANCE, NEXT_RETRY_S, BUCKET_S = range(4)
+ACCEPTED_W, BALANCE, NEXT_RETRY_S, BUCKETS_PER_S = range(4)
 TIMES = 4
 
 
@@ -159,50 +165,52 @@ def _time_of(clock: Clock, knot: int, work: float) -> float:
 
 
 @compiled
-def _put(calendar: Calendar, node: int, bucket_s: float) -> None:
+def _put(calendar: Calendar, node: int, per_s: float) -> None:
     """File retry ``node`` under the bucket of its due time; retries due together keep their order."""
-    due = calendar.due_s[node]
-    bucket = np.int64(due / bucket_s) & (calendar.first.size - 1)
-    last = calendar.last[bucket]
-    if last < 0:
-        calendar.first[bucket] = node
-        calendar.last[bucket] = node
-        calendar.following[node] = -1
-    elif calendar.due_s[last] <= due:
-        calendar.following[last] = node
-        calendar.following[node] = -1
-        calendar.last[bucket] = node
+    first, last, nodes = calendar.first, calendar.last, calendar.nodes
+    due_s = nodes[node].due_s
+    bucket = np.int64(due_s * per_s) & (first.size - 1)
+    tail = last[bucket]
+    if tail < 0:
+        first[bucket] = node
+        last[bucket] = node
+        nodes[node].following = -1
+    elif nodes[tail].due_s <= due_s:
+        nodes[tail].following = node
+        nodes[node].following = -1
+        last[bucket] = node
     else:
-        here = calendar.first[bucket]
-        if calendar.due_s[here] > due:
-            calendar.first[bucket] = node
-            calendar.following[node] = here
+        here = first[bucket]
+        if nodes[here].due_s > due_s:
+            first[bucket] = node
+            nodes[node].following = here
         else:
-            while calendar.due_s[calendar.following[here]] <= due:
-                here = calendar.following[here]
-            calendar.following[node] = calendar.following[here]
-            calendar.following[here] = node
+            while nodes[nodes[here].following].due_s <= due_s:
+                here = nodes[here].following
+            nodes[node].following = nodes[here].following
+            nodes[here].following = node
 
 
 @compiled
-def refile(old: Calendar, new: Calendar, bucket_s: float) -> None:
-    """File every retry of ``old`` in ``new``, whose buckets are empty and ``bucket_s`` wide."""
+def refile(old: Calendar, new: Calendar, per_s: float) -> None:
+    """File every retry of ``old`` in ``new``, which has empty buckets, ``per_s`` of them a second."""
     for first in old.first:
         node = first
         while node >= 0:
-            following = old.following[node]
-            _put(new, node, bucket_s)
+            following = old.nodes[node].following
+            _put(new, node, per_s)
             node = following
 
 
 @compiled
-def _next_due(calendar: Calendar, bucket_s: float, now_s: float) -> float:
-    """When the first retry is due, none being due before ``now_s``; there must be one."""
-    mask = calendar.first.size - 1
-    bucket = np.int64(now_s / bucket_s)
-    while calendar.first[bucket & mask] < 0:
-        bucket += 1
-    return float(calendar.due_s[calendar.first[bucket & mask]])
+def _write(
+    trace: Trace, row: int, job: int, attempt: int, sent_s: float, done_s: float, outcome: int
+) -> None:
+    trace.job[row] = job
+    trace.attempt[row] = attempt
+    trace.sent_s[row] = sent_s
+    trace.done_s[row] = done_s
+    trace.outcome[row] = outcome
 
 
 @compiled
@@ -212,137 +220,165 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
     arrivals_s: Floats,
     until_s: float,
     place: Place,
-    ring: Ring,
+    ring: Ring | None,
     calendar: Calendar,
     tally: Tally,
-    trace: Trace,
+    trace: Trace | None,
     works: np.random.Generator,
     jitters: np.random.Generator,
 ) -> int:
     """Run every event before ``until_s``; the rest of ``arrivals_s`` stays for the next call.
 
-    Returns ``DONE``, or which array is full: it must be made larger before the run can go on.
+    Returns ``DONE``, or which array is full: it must be made larger before the run can go on. Without a
+    ``ring`` the clock must be right beyond ``until_s``, and there can be no budget.
     """
     numbers, times = place.numbers, place.times
     free_w, starts_w = place.free_w, place.starts_w
-    arrived = numbers[ARRIVED]
+    pods, first_free_w = free_w.size, free_w[0]
+    arrived, arrivals = np.uint64(numbers[ARRIVED]), np.uint64(arrivals_s.size)
     head, tail = numbers[RING_HEAD], numbers[RING_TAIL]
     queue_head, queue_tail = numbers[QUEUE_HEAD], numbers[QUEUE_TAIL]
     free_node, retries = numbers[FREE_NODE], numbers[RETRIES]
     window, knot, traced = numbers[WINDOW], numbers[KNOT], numbers[TRACED]
     sent_window = numbers[SENT_WINDOW]
     accepted_w, balance = times[ACCEPTED_W], times[BALANCE]
-    next_retry_s, bucket_s = times[NEXT_RETRY_S], times[BUCKET_S]
-    ring_mask, queue_mask = ring.sent_s.size - 1, starts_w.size - 1
+    next_retry_s, per_s = times[NEXT_RETRY_S], times[BUCKETS_PER_S]
+    queue_mask, bucket_mask = starts_w.size - 1, calendar.first.size - 1
+    first, last, nodes = calendar.first, calendar.last, calendar.nodes
     edges, windows = tally.edges_s, tally.edges_s.size
-    knots = clock.at_s.size
-    recording = trace.job.size > 0
+    knots, ahead = clock.at_s.size, knot
+    timeout_s, places, jittered = rules.timeout_s, rules.places, rules.backoff == FULL_JITTER
     earlier = numbers[EARLIER]  # arrivals of calls before this one: jobs are numbered through
+    jobs = attempts = late = 0  # of the present window, not yet written down
+    knot_s, knot_w, slope = clock.at_s[knot], clock.work[knot], clock.slope[knot]
+    boundary_s = -math.inf  # nothing but arrivals, outcomes and retries happens before this
     status = DONE
 
     while True:
-        check_s = ring.sent_s[head & ring_mask] + rules.timeout_s if tail > head else math.inf
-        arrival_s = arrivals_s[arrived] if arrived < arrivals_s.size else math.inf
-        now_s = min(check_s, next_retry_s, arrival_s)
-        reached_s = min(now_s, until_s)
+        arrival_s = arrivals_s[arrived] if arrived < arrivals else math.inf
+        now_s = min(next_retry_s, arrival_s)
+        check_s = math.inf
+        if ring is not None:
+            if tail > head:
+                check_s = ring.sent_s[head & (ring.sent_s.size - 1)] + timeout_s
+                now_s = min(now_s, check_s)
 
-        while window < windows and edges[window] <= reached_s:
-            edge_s = edges[window]
-            at = knot
-            while at + 1 < knots and clock.at_s[at + 1] <= edge_s:
-                at += 1
-            edge_w = clock.work[at] + clock.slope[at] * (edge_s - clock.at_s[at])
-            while queue_head < queue_tail and starts_w[queue_head & queue_mask] <= edge_w:
-                queue_head += 1
-            unfinished_w = _unfinished_w(free_w, edge_w)
-            serving = 0
-            for end_w in free_w:
-                serving += end_w > edge_w
-            tally.done_work[window] = accepted_w - unfinished_w
-            tally.backlog_work[window] = unfinished_w
-            tally.depth[window] = queue_tail - queue_head + serving
-            window += 1
+        if now_s >= boundary_s:
+            free_w[0] = first_free_w
+            tally.jobs[window] += jobs
+            tally.attempts[window] += attempts
+            tally.late[window] += late
+            jobs = attempts = late = 0
+            while window < windows and edges[window] <= min(now_s, until_s):
+                edge_s = edges[window]
+                at = knot
+                while at + 1 < knots and clock.at_s[at + 1] <= edge_s:
+                    at += 1
+                edge_w = clock.work[at] + clock.slope[at] * (edge_s - clock.at_s[at])
+                while queue_head < queue_tail and starts_w[queue_head & queue_mask] <= edge_w:
+                    queue_head += 1
+                unfinished_w = _unfinished_w(free_w, edge_w)
+                serving = 0
+                for end_w in free_w:
+                    serving += end_w > edge_w
+                tally.done_work[window] = accepted_w - unfinished_w
+                tally.backlog_work[window] = unfinished_w
+                tally.depth[window] = queue_tail - queue_head + serving
+                window += 1
+            while knot + 1 < knots and clock.at_s[knot + 1] <= now_s:
+                knot += 1
+            knot_s, knot_w, slope = clock.at_s[knot], clock.work[knot], clock.slope[knot]
+            if now_s >= until_s:
+                break
+            boundary_s = until_s
+            if window < windows:
+                boundary_s = min(boundary_s, edges[window])
+            if knot + 1 < knots:
+                boundary_s = min(boundary_s, clock.at_s[knot + 1])
 
-        if now_s >= until_s:
-            break
-        if tail - head > ring_mask:
-            status = FULL_RING
-            break
-        if queue_tail - queue_head > queue_mask:
-            status = FULL_QUEUE
-            break
+        now_w = knot_w + slope * (now_s - knot_s)
         if free_node < 0:
             status = FULL_CALENDAR
-            break
-        if recording and traced == trace.job.size:
-            status = FULL_TRACE
-            break
-
-        while knot + 1 < knots and clock.at_s[knot + 1] <= now_s:
-            knot += 1
-        now_w = clock.work[knot] + clock.slope[knot] * (now_s - clock.at_s[knot])
-
-        failed = 0  # attempts that the job to look after has made in vain
-        if check_s <= next_retry_s and check_s <= arrival_s:
-            # A timeout after it was sent, the outcome of the oldest open attempt is known.
-            at = head & ring_mask
-            head += 1
-            sent_s, end_w = ring.sent_s[at], ring.end_w[at]
-            job, attempt = ring.job[at], ring.attempt[at]
-            while sent_window < windows and edges[sent_window] <= sent_s:
-                sent_window += 1
-            if end_w <= now_w:
-                done_s = _time_of(clock, knot, end_w)
-                answered = window
-                while answered > 0 and done_s < edges[answered - 1]:
-                    answered -= 1
-                tally.answered[answered] += 1
-                outcome = OK
-            else:
-                done_s = now_s
-                if end_w < math.inf:
-                    tally.late[sent_window] += 1
-                    outcome = LATE
-                else:
-                    outcome = REJECTED
-                failed = attempt
-            if recording:
-                trace.job[traced] = job
-                trace.attempt[traced] = attempt
-                trace.sent_s[traced] = sent_s
-                trace.done_s[traced] = done_s
-                trace.outcome[traced] = outcome
-                traced += 1
-        else:
-            if next_retry_s <= arrival_s:
-                bucket = np.int64(now_s / bucket_s) & (calendar.first.size - 1)
-                node = calendar.first[bucket]
-                job, attempt = calendar.job[node], calendar.attempt[node]
-                following = calendar.following[node]
-                calendar.first[bucket] = following
-                if following < 0:
-                    calendar.last[bucket] = -1
-                calendar.following[node] = free_node
-                free_node = node
-                retries -= 1
-                if following >= 0:
-                    next_retry_s = calendar.due_s[following]
-                else:
-                    next_retry_s = _next_due(calendar, bucket_s, now_s) if retries > 0 else math.inf
-            else:
-                job, attempt = np.int64(earlier + arrived), np.int32(1)
-                arrived += 1
-                tally.jobs[window] += 1
-                if rules.budget >= 0.0:
-                    balance = _ratio_balance(balance, rules.budget)
-            tally.attempts[window] += 1
-
-            end_w = math.inf
+        if places >= 0 or queue_tail - queue_head > queue_mask:
             while queue_head < queue_tail and starts_w[queue_head & queue_mask] <= now_w:
                 queue_head += 1
-            if rules.places < 0 or free_w[0] <= now_w or queue_tail - queue_head < rules.places:
+            if queue_tail - queue_head > queue_mask:
+                status = FULL_QUEUE
+        if ring is not None:
+            if tail - head >= ring.sent_s.size:
+                status = FULL_RING
+        if trace is not None:
+            if traced == trace.job.size:
+                status = FULL_TRACE
+        if status != DONE:
+            free_w[0] = first_free_w
+            tally.jobs[window] += jobs
+            tally.attempts[window] += attempts
+            tally.late[window] += late
+            break
+
+        job, failed, from_s = np.int64(0), np.int32(0), now_s
+        sending = True
+        if ring is not None:
+            if check_s <= next_retry_s and check_s <= arrival_s:
+                # A timeout after it was sent, the outcome of the oldest open attempt is known.
+                sending = False
+                at = head & (ring.sent_s.size - 1)
+                head += 1
+                sent_s, end_w = ring.sent_s[at], ring.end_w[at]
+                job, attempt = ring.job[at], ring.attempt[at]
+                while sent_window < windows and edges[sent_window] <= sent_s:
+                    sent_window += 1
+                done_s, outcome = now_s, LATE
+                if end_w <= now_w:
+                    outcome = OK
+                    done_s = _time_of(clock, knot, end_w)
+                    answered = window
+                    while answered > 0 and done_s < edges[answered - 1]:
+                        answered -= 1
+                    tally.answered[answered] += 1
+                else:
+                    failed = attempt
+                    if end_w == math.inf:
+                        outcome = REJECTED
+                    else:
+                        tally.late[sent_window] += 1
+                if trace is not None:
+                    _write(trace, traced, job, attempt, sent_s, done_s, outcome)
+                    traced += 1
+
+        if sending:
+            if next_retry_s <= arrival_s:
+                bucket = np.int64(now_s * per_s)
+                node = first[bucket & bucket_mask]
+                job, attempt = nodes[node].job, nodes[node].attempt
+                following = nodes[node].following
+                first[bucket & bucket_mask] = following
+                nodes[node].following = free_node
+                free_node = np.int64(node)
+                retries -= 1
+                if following >= 0:
+                    next_retry_s = nodes[following].due_s
+                else:
+                    last[bucket & bucket_mask] = -1
+                    next_retry_s = math.inf
+                    if retries > 0:
+                        while first[bucket & bucket_mask] < 0:
+                            bucket += 1
+                        next_retry_s = nodes[first[bucket & bucket_mask]].due_s
+            else:
+                job, attempt = earlier + np.int64(arrived), np.int32(1)
+                arrived += np.uint64(1)
+                jobs += 1
+                if ring is not None:
+                    if rules.budget >= 0.0:
+                        balance = _ratio_balance(balance, rules.budget)
+            attempts += 1
+
+            end_w = math.inf
+            if places < 0 or first_free_w <= now_w or queue_tail - queue_head < places:
                 work = _draw_work(rules.work, rules.shape, works)
-                start_w = free_w[0]
+                start_w = first_free_w
                 if start_w > now_w:
                     starts_w[queue_tail & queue_mask] = start_w
                     queue_tail += 1
@@ -350,47 +386,69 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                     start_w = now_w
                 end_w = start_w + work
                 accepted_w += work
-                if free_w.size == 1:
-                    free_w[0] = end_w
+                if pods == 1:
+                    first_free_w = end_w
                 else:
                     _occupy(free_w, end_w)
+                    first_free_w = free_w[0]
             else:
                 tally.rejected[window] += 1
+
+            if end_w == math.inf and rules.on_rejection != AFTER_TIMEOUT:
                 if rules.on_rejection == RETRY:
                     failed = attempt
-                if recording and rules.on_rejection != AFTER_TIMEOUT:
-                    trace.job[traced] = job
-                    trace.attempt[traced] = attempt
-                    trace.sent_s[traced] = now_s
-                    trace.done_s[traced] = now_s
-                    trace.outcome[traced] = REJECTED
+                if trace is not None:
+                    _write(trace, traced, job, attempt, now_s, now_s, REJECTED)
                     traced += 1
-            if end_w < math.inf or rules.on_rejection == AFTER_TIMEOUT:
-                at = tail & ring_mask
+            elif ring is not None:
+                at = tail & (ring.sent_s.size - 1)
                 ring.sent_s[at] = now_s
                 ring.end_w[at] = end_w
                 ring.job[at] = job
                 ring.attempt[at] = attempt
                 tail += 1
+            else:
+                from_s = now_s + timeout_s
+                while ahead + 1 < knots and clock.at_s[ahead + 1] <= from_s:
+                    ahead += 1
+                done_s, outcome = from_s, LATE
+                if end_w <= clock.work[ahead] + clock.slope[ahead] * (from_s - clock.at_s[ahead]):
+                    outcome = OK
+                    answered = window
+                    if boundary_s < from_s or trace is not None:
+                        done_s = _time_of(clock, ahead, end_w)
+                        while answered < windows and edges[answered] <= done_s:
+                            answered += 1
+                    tally.answered[answered] += 1
+                else:
+                    failed = attempt
+                    if end_w == math.inf:
+                        outcome = REJECTED
+                    else:
+                        late += 1
+                if trace is not None:
+                    _write(trace, traced, job, attempt, now_s, done_s, outcome)
+                    traced += 1
 
         if failed > 0 and _attempts_left(failed, rules.max_attempts):
-            if rules.budget >= 0.0:
-                if not _ratio_allows(balance):
-                    tally.refused[window] += 1
-                    continue
-                balance -= 1.0
-            u = jitters.random() if rules.backoff == FULL_JITTER else 0.0
-            due_s = now_s + _delay_s(rules.backoff, rules.base_s, rules.cap_s, failed, u)
-            node = free_node
-            free_node = calendar.following[node]
-            calendar.due_s[node] = due_s
-            calendar.job[node] = job
-            calendar.attempt[node] = attempt + 1
-            _put(calendar, node, bucket_s)
+            if ring is not None:
+                if rules.budget >= 0.0:
+                    if not _ratio_allows(balance):
+                        tally.refused[window] += 1
+                        continue
+                    balance -= 1.0
+            u = jitters.random() if jittered else 0.0
+            due_s = from_s + _delay_s(rules.backoff, rules.base_s, rules.cap_s, failed, u)
+            node = np.int32(free_node)
+            free_node = np.int64(nodes[node].following)
+            nodes[node].due_s = due_s
+            nodes[node].job = job
+            nodes[node].attempt = failed + 1
+            _put(calendar, node, per_s)
             retries += 1
             next_retry_s = min(next_retry_s, due_s)
 
-    numbers[ARRIVED] = arrived
+    numbers[ARRIVED] = np.int64(arrived)
     numbers[RING_HEAD], numbers[RING_TAIL] = head, tail
     numbers[QUEUE_HEAD], numbers[QUEUE_TAIL] = queue_head, queue_tail
     numbers[FREE_NODE], numbers[RETRIES] = free_node, retries

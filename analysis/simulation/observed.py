@@ -48,8 +48,7 @@ def observe(experiment: Experiment) -> ObservedRun:
     scrapes = min(max(2, math.ceil(live.duration_s / SCRAPE_S)), MOST_SCRAPES)
     run = SimulatedRun(experiment, edges_s=np.linspace(0.0, live.duration_s, scrapes + 1), recording=True)
     run.advance(math.inf)
-    attempts = _attempts(run.recorded())
-    counts = run.finish()
+    attempts, counts = _attempts(run.recorded()), run.finish()
     assert live.service is not None
     return ObservedRun(attempts, _server(counts, live, live.service), counts)
 

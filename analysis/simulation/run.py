@@ -49,10 +49,10 @@ def simulate(
 
 
 class SimulatedRun:
-    """A run that can be taken forward bit by bit, and its capacity changed on the way.
+    """A run that can be taken forward bit by bit.
 
     Everything is in seconds of the wall clock. With ``recording`` every attempt is kept, for
-    ``recorded``. Raises ``ValueError`` when the capacity is not known, or the edges do not ascend.
+    ``recorded``; with ``capacity_may_change`` it may, by ``set_capacity``. Raises ``ValueError`` when the capacity is not known, or the edges do not ascend.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class SimulatedRun:
         retry_budget: float | None = None,
         preload: int = 0,
         recording: bool = False,
+        capacity_may_change: bool = False,
     ) -> None:
         live = experiment.live()
         service, client = live.service, live.client
@@ -85,10 +86,10 @@ class SimulatedRun:
         self._ahead = next(self._chunks, None)
         self._place = _place(service.pods)
         self._tally = _tally(self._edges_s)
-        self._trace = _trace(1024 if recording else 0)
-        peak = max(s.rate_per_s for s in live.arrival_plan.segments)
-        self._ring = _ring(_power_of_two(min(4.0 * peak * client.timeout_s + 64.0, 4096.0)))
-        self._calendar = self._empty_calendar(client, peak)
+        self._trace = _trace(1024) if recording else None
+        waits_for_outcomes = capacity_may_change or retry_budget is not None
+        self._ring = _ring(4096) if waits_for_outcomes else None
+        self._calendar = self._empty_calendar(client, max(s.rate_per_s for s in live.arrival_plan.segments))
 
     @property
     def sent(self) -> tuple[int, int]:
@@ -102,7 +103,10 @@ class SimulatedRun:
         return float(self._place.times[kernel.ACCEPTED_W] - unfinished)
 
     def set_capacity(self, capacity: Staircase) -> None:
-        """The rate of one pod from now on; up to now, and at its first knots, it must be what it was."""
+        """The rate of one pod from now on; up to now, and at its first knots, it must be what it was.
+
+        Needs ``capacity_may_change``: otherwise outcomes are settled with the capacity known at sending.
+        """
         self._capacity = capacity
 
     def advance(self, until_s: float) -> None:
@@ -140,28 +144,32 @@ class SimulatedRun:
         )
 
     def recorded(self) -> kernel.Trace:
-        """Every attempt so far, in no useful order; needs ``recording``.
+        """Every attempt of a finished run, in no useful order; needs ``recording``.
 
         What is not answered by the end of the phases and has not timed out is open: NaN ``done_s``.
         """
+        assert self._trace is not None
         rows = int(self._place.numbers[kernel.TRACED])
-        ended = kernel.Trace._make(column[:rows] for column in self._trace)
-        index = self._open_attempts()
-        sent_s, done_s = self._ring.sent_s[index], self._capacity.when(self._ring.end_w[index])
-        answered = done_s <= np.minimum(sent_s + self._rules.timeout_s, self._end_s)
-        return kernel.Trace(
-            job=np.concatenate([ended.job, self._ring.job[index]]),
-            attempt=np.concatenate([ended.attempt, self._ring.attempt[index]]),
-            sent_s=np.concatenate([ended.sent_s, sent_s]),
-            done_s=np.concatenate([ended.done_s, np.where(answered, done_s, np.nan)]),
-            outcome=np.concatenate(
-                [ended.outcome, np.where(answered, kernel.OK, kernel.OPEN).astype(np.int32)]
-            ),
+        trace = kernel.Trace._make(column[:rows] for column in self._trace)
+        if self._ring is not None:
+            trace = self._with_open_attempts(trace, self._ring)
+        is_open = trace.done_s > self._end_s
+        return trace._replace(
+            done_s=np.where(is_open, np.nan, trace.done_s),
+            outcome=np.where(is_open, kernel.OPEN, trace.outcome),
         )
 
-    def _open_attempts(self) -> Ints:
+    def _with_open_attempts(self, ended: kernel.Trace, ring: kernel.Ring) -> kernel.Trace:
+        index = self._open_attempts(ring)
+        sent_s = ring.sent_s[index]
+        times_out_s, done_s = sent_s + self._rules.timeout_s, self._capacity.when(ring.end_w[index])
+        outcome = np.where(done_s <= times_out_s, kernel.OK, kernel.LATE).astype(np.int32)
+        columns = (ring.job[index], ring.attempt[index], sent_s, np.minimum(done_s, times_out_s), outcome)
+        return kernel.Trace._make(map(np.concatenate, zip(ended, columns, strict=True)))
+
+    def _open_attempts(self, ring: kernel.Ring) -> Ints:
         head, tail = (int(self._place.numbers[i]) for i in (kernel.RING_HEAD, kernel.RING_TAIL))
-        return np.arange(head, tail) & (self._ring.sent_s.size - 1)
+        return np.arange(head, tail) & (ring.sent_s.size - 1)
 
     def _run_to(self, until_s: float) -> None:
         knots = self._capacity
@@ -196,59 +204,46 @@ class SimulatedRun:
     def _enlarge(self, status: int) -> None:
         numbers = self._place.numbers
         if status == kernel.FULL_RING:
+            assert self._ring is not None
             head, tail = int(numbers[kernel.RING_HEAD]), int(numbers[kernel.RING_TAIL])
             self._ring = kernel.Ring._make(_unrolled(column, head, tail) for column in self._ring)
         elif status == kernel.FULL_QUEUE:
             head, tail = int(numbers[kernel.QUEUE_HEAD]), int(numbers[kernel.QUEUE_TAIL])
             self._place = self._place._replace(starts_w=_unrolled(self._place.starts_w, head, tail))
         elif status == kernel.FULL_CALENDAR:
-            numbers[kernel.FREE_NODE] = self._calendar.due_s.size
+            numbers[kernel.FREE_NODE] = self._calendar.nodes.size
             self._calendar = self._longer_calendar()
         else:
+            assert self._trace is not None
             self._trace = kernel.Trace._make(_doubled(column) for column in self._trace)
 
     def _empty_calendar(self, client: Client, peak_rate_per_s: float) -> kernel.Calendar:
         retries = min(client.max_attempts - 1, 16.0)
-        longest_s = client.backoff.bounds_s(int(min(client.max_attempts, 1000.0)))[1]
-        bucket_s = 1.0 / max(peak_rate_per_s * retries, 1e-3 / client.timeout_s)
-        buckets = _power_of_two(min(longest_s / bucket_s + 4.0, float(MOST_BUCKETS)))
-        bucket_s = max(bucket_s, longest_s / (buckets - 3))
-        self._place.times[kernel.BUCKET_S] = bucket_s
-        nodes = 256
-        following = np.arange(1, nodes + 1, dtype=np.int32)
-        following[-1] = -1
-        return kernel.Calendar(
-            first=np.full(buckets, -1, dtype=np.int32),
-            last=np.full(buckets, -1, dtype=np.int32),
-            due_s=np.zeros(nodes),
-            job=np.zeros(nodes, dtype=np.int64),
-            attempt=np.zeros(nodes, dtype=np.int32),
-            following=following,
-        )
+        longest_s = client.timeout_s + client.backoff.bounds_s(int(min(client.max_attempts, 1000.0)))[1]
+        per_s = 4.0 * max(peak_rate_per_s * retries, 1e-3 / client.timeout_s)
+        buckets = _power_of_two(min(longest_s * per_s + 4.0, float(MOST_BUCKETS)))
+        self._place.times[kernel.BUCKETS_PER_S] = min(per_s, (buckets - 3) / longest_s)
+        first, last = np.full((2, buckets), -1, dtype=np.int32)
+        return kernel.Calendar(first, last, _free_nodes(0, 256))
 
     def _longer_calendar(self) -> kernel.Calendar:
         """Room for twice the retries, and with more retries than buckets, twice the buckets, half as wide."""
         old, times = self._calendar, self._place.times
-        nodes, buckets = old.due_s.size, old.first.size
-        following = np.concatenate([old.following, np.arange(nodes + 1, 2 * nodes + 1, dtype=np.int32)])
-        following[-1] = -1
-        longer = old._replace(
-            due_s=_doubled(old.due_s),
-            job=_doubled(old.job),
-            attempt=_doubled(old.attempt),
-            following=following,
-        )
+        nodes, buckets = old.nodes.size, old.first.size
+        longer = old._replace(nodes=np.concatenate([old.nodes, _free_nodes(nodes, nodes)]))
         if nodes < buckets or buckets >= MOST_BUCKETS:
             return longer
-        times[kernel.BUCKET_S] /= 2.0
+        times[kernel.BUCKETS_PER_S] *= 2.0
         first, last = np.full((2, 2 * buckets), -1, dtype=np.int32)
         finer = longer._replace(first=first, last=last)
-        kernel.refile(longer._replace(following=following.copy()), finer, float(times[kernel.BUCKET_S]))
+        kernel.refile(old, finer, float(times[kernel.BUCKETS_PER_S]))
         return finer
 
     def _follow_open_attempts(self) -> None:
         """Count what the attempts that are open at the end of the phases come to."""
-        index = self._open_attempts()
+        if self._ring is None:
+            return
+        index = self._open_attempts(self._ring)
         sent_s, end_w = self._ring.sent_s[index], self._ring.end_w[index]
         accepted = np.isfinite(end_w)
         late = accepted & (end_w > self._capacity.at(sent_s + self._rules.timeout_s))
@@ -275,6 +270,14 @@ def _rules(
 ) -> kernel.Rules:
     if retry_budget is not None and not retry_budget >= 0:
         raise ValueError(f"retry_budget: must be at least 0 (got {retry_budget!r})")
+    at_once = (
+        queue_cap is not None and queue_cap.on_rejection == "retry" and client.backoff.bounds_s(1)[1] == 0
+    )
+    if at_once and math.isinf(client.max_attempts):
+        raise ValueError(
+            "on_rejection: must not be 'retry' for clients that never give up and do not back off "
+            "(got 'retry'): a full queue would be asked again and again at one moment"
+        )
     rule, base_s, cap_s = client.backoff.numbers
     return kernel.Rules(
         timeout_s=client.timeout_s,
@@ -300,9 +303,9 @@ def _chunks(plan: ArrivalPlan, rng: np.random.Generator, preload: int) -> Iterat
 def _place(pods: int) -> kernel.Place:
     return kernel.Place(
         numbers=np.zeros(kernel.NUMBERS, dtype=np.int64),
-        times=np.array([0.0, RATIO_RESERVE, math.inf, 1.0]),
+        times=np.array([0.0, RATIO_RESERVE, math.inf, 0.0]),
         free_w=np.zeros(pods),
-        starts_w=np.zeros(256),
+        starts_w=np.zeros(4096),
     )
 
 
@@ -336,11 +339,22 @@ def _trace(rows: int) -> kernel.Trace:
 
 
 def _unrolled(column: NDArray[Any], head: int, tail: int) -> NDArray[Any]:
-    """A ring of twice the length with the same content under the same running numbers."""
-    longer = _doubled(column)
-    running = np.arange(head, tail)
-    longer[running & (longer.size - 1)] = column[running & (column.size - 1)]
+    """A ring of twice the length with the same content, which fills it, under the same running numbers."""
+    size = column.size
+    assert tail - head == size
+    longer, cut, begin = np.zeros(2 * size, column.dtype), head & (size - 1), head & (2 * size - 1)
+    longer[begin : begin + size - cut] = column[cut:]
+    rest = (begin + size - cut) & (2 * size - 1)
+    longer[rest : rest + cut] = column[:cut]
     return longer
+
+
+def _free_nodes(first: int, count: int) -> NDArray[np.void]:
+    """``count`` nodes in a list of their own; the first has the number ``first``."""
+    nodes = np.zeros(count, dtype=kernel.RETRY_NODE)
+    nodes["following"] = np.arange(first + 1, first + count + 1)
+    nodes["following"][-1] = -1
+    return nodes
 
 
 def _doubled(column: NDArray[Any]) -> NDArray[Any]:

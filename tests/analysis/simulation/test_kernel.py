@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from analysis.simulation import kernel, simulate
@@ -121,6 +121,8 @@ caps = st.one_of(
 def test_attempts_are_conserved(load, theta, m, backoff, pods, cap, budget, preload, seed) -> None:
     """Nothing is lost: every attempt is accepted or rejected, every accepted one done or still there, and
     every job has one first attempt, at most m in all, and at most one answer."""
+    at_once = cap is not None and cap.on_rejection == "retry" and isinstance(backoff, NoBackoff)
+    assume(not (at_once and math.isinf(m)))
     experiment = mm1(load, theta, m, backoff, 120.0, pods, seed=seed)
     run = SimulatedRun(
         experiment, queue_cap=cap, retry_budget=budget, preload=preload, recording=True, edges_s=[0, 30, 120]
@@ -176,10 +178,12 @@ def test_more_attempts_make_more_work(load, theta, seed) -> None:
 
 
 def test_endless_clients_never_give_up() -> None:
-    """m = ∞: at the end every job has been answered or has an attempt on its way."""
+    """m = ∞: every attempt that came or will come back late has been followed by another, or will be."""
     run = SimulatedRun(mm1(1.2, 2.0, math.inf, FullJitterBackoff(2.0, 16.0), 300.0), recording=True)
     run.advance(math.inf)
-    trace = run.recorded()
+    rows = slice(0, int(run._place.numbers[kernel.TRACED]))
+    assert run._trace is not None
+    trace = kernel.Trace._make(column[rows] for column in run._trace)
     late = trace.outcome == kernel.LATE
     followed = set(zip(trace.job.tolist(), trace.attempt.tolist(), strict=True))
     missing = [
@@ -230,6 +234,11 @@ def test_backoff_is_compiled_from_the_rule_the_client_uses() -> None:
 def test_bad_input_is_named(keywords, message) -> None:
     with pytest.raises(ValueError, match=message):
         simulate(mm1(0.5), **keywords)
+
+
+def test_asking_a_full_queue_for_ever_at_one_moment_is_refused() -> None:
+    with pytest.raises(ValueError, match="on_rejection: must not be 'retry'"):
+        simulate(mm1(2.0, m=math.inf), queue_cap=QueueCap(2, "retry"))
 
 
 def test_a_foreign_service_cannot_be_simulated() -> None:
