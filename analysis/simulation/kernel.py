@@ -430,7 +430,7 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                     _write(trace, traced, job, attempt, now_s, done_s, outcome)
                     traced += 1
 
-        if failed > 0 and _attempts_left(failed, rules.max_attempts):
+        if failed > 0 and _attempts_left(int(failed), rules.max_attempts):
             if ring is not None:
                 if rules.budget >= 0.0:
                     if not _ratio_allows(balance):
@@ -438,13 +438,13 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                         continue
                     balance -= 1.0
             u = jitters.random() if jittered else 0.0
-            due_s = from_s + _delay_s(rules.backoff, rules.base_s, rules.cap_s, failed, u)
+            due_s = from_s + _delay_s(rules.backoff, rules.base_s, rules.cap_s, int(failed), u)
             node = np.int32(free_node)
             free_node = np.int64(nodes[node].following)
             nodes[node].due_s = due_s
             nodes[node].job = job
             nodes[node].attempt = failed + 1
-            _put(calendar, node, per_s)
+            _put(calendar, int(node), per_s)
             retries += 1
             next_retry_s = min(next_retry_s, due_s)
 

@@ -52,7 +52,8 @@ class SimulatedRun:
     """A run that can be taken forward bit by bit.
 
     Everything is in seconds of the wall clock. With ``recording`` every attempt is kept, for
-    ``recorded``; with ``capacity_may_change`` it may, by ``set_capacity``. Raises ``ValueError`` when the capacity is not known, or the edges do not ascend.
+    ``recorded``; with ``capacity_may_change`` it may, by ``set_capacity``. Raises ``ValueError`` when
+    the capacity is not known, or the edges do not ascend.
     """
 
     def __init__(
@@ -165,7 +166,7 @@ class SimulatedRun:
         times_out_s, done_s = sent_s + self._rules.timeout_s, self._capacity.when(ring.end_w[index])
         outcome = np.where(done_s <= times_out_s, kernel.OK, kernel.LATE).astype(np.int32)
         columns = (ring.job[index], ring.attempt[index], sent_s, np.minimum(done_s, times_out_s), outcome)
-        return kernel.Trace._make(map(np.concatenate, zip(ended, columns, strict=True)))
+        return kernel.Trace._make(np.concatenate(pair) for pair in zip(ended, columns, strict=True))
 
     def _open_attempts(self, ring: kernel.Ring) -> Ints:
         head, tail = (int(self._place.numbers[i]) for i in (kernel.RING_HEAD, kernel.RING_TAIL))
