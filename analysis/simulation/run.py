@@ -165,8 +165,14 @@ class SimulatedRun:
         sent_s = ring.sent_s[index]
         times_out_s, done_s = sent_s + self._rules.timeout_s, self._capacity.when(ring.end_w[index])
         outcome = np.where(done_s <= times_out_s, kernel.OK, kernel.LATE).astype(np.int32)
-        columns = (ring.job[index], ring.attempt[index], sent_s, np.minimum(done_s, times_out_s), outcome)
-        return kernel.Trace._make(np.concatenate(pair) for pair in zip(ended, columns, strict=True))
+        ends_s = np.minimum(done_s, times_out_s)
+        return kernel.Trace(
+            job=np.concatenate([ended.job, ring.job[index]]),
+            attempt=np.concatenate([ended.attempt, ring.attempt[index]]),
+            sent_s=np.concatenate([ended.sent_s, sent_s]),
+            done_s=np.concatenate([ended.done_s, ends_s]),
+            outcome=np.concatenate([ended.outcome, outcome]),
+        )
 
     def _open_attempts(self, ring: kernel.Ring) -> Ints:
         head, tail = (int(self._place.numbers[i]) for i in (kernel.RING_HEAD, kernel.RING_TAIL))
