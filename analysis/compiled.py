@@ -8,6 +8,8 @@ never an earlier state of a rule.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import hashlib
 import os
 import shutil
@@ -55,23 +57,29 @@ def _sources_digest() -> str:
 
 
 def _cache_directory() -> Path:
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    parent = home / "tipover" / "compiled"
-    directory = parent / _sources_digest()
     try:
+        parent = _cache_home() / "tipover" / "compiled"
+        directory = parent / _sources_digest()
         directory.mkdir(parents=True, exist_ok=True)
         directory.touch()
         _forget_old(parent)
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: a user without a home
         # Nowhere of our own to keep it: compile for this process only.
-        return Path(tempfile.mkdtemp(prefix="tipover-"))
+        directory = Path(tempfile.mkdtemp(prefix="tipover-"))
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory
+
+
+def _cache_home() -> Path:
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return given if given.is_absolute() else Path.home() / ".cache"
 
 
 def _forget_old(parent: Path) -> None:
     for directory in parent.iterdir():
-        if directory.stat().st_mtime < time.time() - _KEPT_S:
-            shutil.rmtree(directory, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            if directory.lstat().st_mtime < time.time() - _KEPT_S:
+                shutil.rmtree(directory, ignore_errors=True)
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):

@@ -29,11 +29,6 @@ class Outcome(StrEnum):
         """Whether the job has its answer in time."""
         return self is Outcome.OK
 
-    @property
-    def was_sent(self) -> bool:
-        """Whether the service saw it, as far as the client knows."""
-        return self is not Outcome.REFUSED
-
 
 class Attempt(NamedTuple):
     """One row of the trace.

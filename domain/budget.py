@@ -1,7 +1,8 @@
 """Client-side retry budgets: may this retry be sent at all?
 
 A budget holds state but no clock: every method takes the time, so the live client and tests drive the
-same object. The arithmetic of the ratio budget is two plain functions, which the simulator compiles.
+same object. The arithmetic of a ratio budget (retries are at most β of first attempts, and a small
+reserve: A = 1 + β, seed 002 Def. 8) is two plain functions, which the simulator compiles.
 """
 
 from __future__ import annotations
@@ -57,30 +58,3 @@ def ratio_balance(balance: float, ratio: float) -> float:
 def ratio_allows(balance: float) -> bool:
     """Whether one more retry, which costs 1, is in hand."""
     return balance >= 1.0 - _ROUNDING
-
-
-@dataclass(slots=True)
-class RatioBudget:
-    """Retries are at most ``ratio`` (β) of first attempts, and a small reserve: A = 1 + β.
-
-    Source: seed 002 Def. 8, which caps retries per second at β of the first-attempt traffic.
-    """
-
-    ratio: float
-    balance: float = RATIO_RESERVE
-    kind = "ratio"
-
-    def started(self, now_s: float, attempt: int) -> None:  # noqa: ARG002
-        """A first attempt earns."""
-        if attempt == 1:
-            self.balance = ratio_balance(self.balance, self.ratio)
-
-    def ended(self, now_s: float, attempt: int, succeeded: bool) -> None:
-        """Nothing to count."""
-
-    def may_retry(self, now_s: float) -> bool:  # noqa: ARG002
-        """Yes, and the retry is paid for, if one is in hand."""
-        if not ratio_allows(self.balance):
-            return False
-        self.balance -= 1.0
-        return True

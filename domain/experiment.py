@@ -124,7 +124,8 @@ class Experiment:
     @property
     def duration_s(self) -> float:
         """Length of all phases."""
-        return sum(phase.duration_s for phase in self.demand.phases)
+        # By the same additions as the phases are placed, so that the last one ends exactly here.
+        return self.placed_phases[-1].end_s if self.demand.phases else 0.0
 
     @property
     def utilization(self) -> float | None:

@@ -19,9 +19,9 @@ EXPONENTIAL, DETERMINISTIC, LOGNORMAL, PARETO, HYPEREXPONENTIAL = range(5)
 
 DEFAULT_SHAPES: dict[ServiceTimeKind, float] = {"lognormal": 1.5, "pareto": 2.5, "hyperexponential": 2.0}
 SHAPE_RULES: dict[ServiceTimeKind, str] = {
-    "lognormal": "the coefficient of variation, over 0",
-    "pareto": "the tail index α, over 1 (up to 2 the variance is infinite)",
-    "hyperexponential": "the coefficient of variation, at least 1",
+    "lognormal": "the coefficient of variation, from 0.01 to 100",
+    "pareto": "the tail index α, from 1.05 to 100 (up to 2 the variance is infinite)",
+    "hyperexponential": "the coefficient of variation, from 1 to 100",
 }
 
 
@@ -82,7 +82,10 @@ def shape_is_valid(kind: ServiceTimeKind, shape: float | None) -> bool:
         return shape is None
     if shape is None or not math.isfinite(shape):
         return False
-    return {"lognormal": shape > 0, "pareto": shape > 1, "hyperexponential": shape >= 1}[kind]
+    least, most = {"lognormal": (0.01, 100.0), "pareto": (1.05, 100.0), "hyperexponential": (1.0, 100.0)}[
+        kind
+    ]
+    return least <= shape <= most
 
 
 def draw_work(kind: int, shape: float, rng: np.random.Generator) -> float:

@@ -18,9 +18,6 @@ from domain.experiment import Experiment
 
 LOW, HIGH = 0.05, 0.95
 ENVELOPE_POINTS = 240
-_FROM_SATURATION = ("capacity_per_s", "utilization", "amplified_utilization")
-"""Not told of a simulated run that never failed: saturation is counted by whole scrapes there, and the few
-in which a healthy service was busy throughout are those with long services."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +111,11 @@ def _see(experiment: Experiment) -> _Seen:
     run = observe(experiment)
     findings = measure(run.attempts, run.server, experiment)
     measurement = judge(run.attempts, run.server, experiment, findings)
-    values = dict(measurement.values)
-    if measurement.outcome == "healthy":
-        values |= dict.fromkeys(_FROM_SATURATION)
     t, backlog_s = run.counts.edges_s[1:], run.counts.backlog_s[0]
     at = np.linspace(0.0, run.counts.edges_s[-1], ENVELOPE_POINTS)
-    return _Seen(measurement.outcome, measurement.after_shed, values, np.interp(at, t, backlog_s))
+    return _Seen(
+        measurement.outcome, measurement.after_shed, dict(measurement.values), np.interp(at, t, backlog_s)
+    )
 
 
 def _envelope(experiment: Experiment, backlog_s: Floats) -> Envelope:

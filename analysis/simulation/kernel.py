@@ -54,6 +54,8 @@ class Rules(NamedTuple):
     shape: float
     places: int
     on_rejection: int
+    end_s: float
+    """Nothing is sent from then on."""
 
 
 class Tally(NamedTuple):
@@ -69,6 +71,10 @@ class Tally(NamedTuple):
     done_work: Floats
     depth: Ints
     backlog_work: Floats
+    saturated_work: Floats
+    """Time on the work clock in which every pod was busy; with a trace only, like the next."""
+    saturated_done: Ints
+    """Completions while every pod was busy."""
 
 
 class Clock(NamedTuple):
@@ -123,11 +129,10 @@ class Place(NamedTuple):
 
 # numbers
 ARRIVED, RING_HEAD, RING_TAIL, QUEUE_HEAD, QUEUE_TAIL = range(5)
-FREE_NODE, RETRIES, WINDOW, SENT_WINDOW, KNOT, TRACED, EARLIER = range(5, 12)
-NUMBERS = 12
+FREE_NODE, RETRIES, BEYOND_END, WINDOW, SENT_WINDOW, KNOT, TRACED, EARLIER, SATURATIONS = range(5, 14)
+NUMBERS = 14
 # times
-ACCEPTED_W, BALANCE, NEXT_RETRY_S, BUCKETS_PER_S = range(4)
-TIMES = 4
+ACCEPTED_W, BALANCE, NEXT_RETRY_S, BUCKETS_PER_S, SATURATED_W, SATURATED_UNTIL_W = range(6)
 
 
 @compiled
@@ -240,7 +245,8 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
     queue_head, queue_tail = numbers[QUEUE_HEAD], numbers[QUEUE_TAIL]
     free_node, retries = numbers[FREE_NODE], numbers[RETRIES]
     window, knot, traced = numbers[WINDOW], numbers[KNOT], numbers[TRACED]
-    sent_window = numbers[SENT_WINDOW]
+    sent_window, beyond_end, saturations = numbers[SENT_WINDOW], numbers[BEYOND_END], numbers[SATURATIONS]
+    saturated_w, saturated_until_w = times[SATURATED_W], times[SATURATED_UNTIL_W]
     accepted_w, balance = times[ACCEPTED_W], times[BALANCE]
     next_retry_s, per_s = times[NEXT_RETRY_S], times[BUCKETS_PER_S]
     queue_mask, bucket_mask = starts_w.size - 1, calendar.first.size - 1
@@ -284,6 +290,11 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                 tally.done_work[window] = accepted_w - unfinished_w
                 tally.backlog_work[window] = unfinished_w
                 tally.depth[window] = queue_tail - queue_head + serving
+                if trace is not None:
+                    # Each start of one that waited is a completion among busy pods, and so is the last
+                    # completion of a saturation that is over.
+                    tally.saturated_work[window] = saturated_w - max(0.0, saturated_until_w - edge_w)
+                    tally.saturated_done[window] = queue_head + saturations - (saturated_until_w > edge_w)
                 window += 1
             while knot + 1 < knots and clock.at_s[knot + 1] <= now_s:
                 knot += 1
@@ -391,6 +402,10 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                 else:
                     _occupy(free_w, end_w)
                     first_free_w = free_w[0]
+                if trace is not None and first_free_w > now_w:
+                    saturations += now_w > saturated_until_w
+                    saturated_w += first_free_w - max(now_w, saturated_until_w)
+                    saturated_until_w = first_free_w
             else:
                 tally.rejected[window] += 1
 
@@ -415,7 +430,7 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                 if end_w <= clock.work[ahead] + clock.slope[ahead] * (from_s - clock.at_s[ahead]):
                     outcome = OK
                     answered = window
-                    if boundary_s < from_s or trace is not None:
+                    if boundary_s <= from_s or trace is not None:
                         done_s = _time_of(clock, ahead, end_w)
                         while answered < windows and edges[answered] <= done_s:
                             answered += 1
@@ -439,6 +454,9 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                     balance -= 1.0
             u = jitters.random() if jittered else 0.0
             due_s = from_s + _delay_s(rules.backoff, rules.base_s, rules.cap_s, int(failed), u)
+            if due_s >= rules.end_s:
+                beyond_end += 1
+                continue
             node = np.int32(free_node)
             free_node = np.int64(nodes[node].following)
             nodes[node].due_s = due_s
@@ -453,6 +471,7 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
     numbers[QUEUE_HEAD], numbers[QUEUE_TAIL] = queue_head, queue_tail
     numbers[FREE_NODE], numbers[RETRIES] = free_node, retries
     numbers[WINDOW], numbers[KNOT], numbers[TRACED] = window, knot, traced
-    numbers[SENT_WINDOW] = sent_window
+    numbers[SENT_WINDOW], numbers[BEYOND_END], numbers[SATURATIONS] = sent_window, beyond_end, saturations
+    times[SATURATED_W], times[SATURATED_UNTIL_W] = saturated_w, saturated_until_w
     times[ACCEPTED_W], times[BALANCE], times[NEXT_RETRY_S] = accepted_w, balance, next_retry_s
     return status

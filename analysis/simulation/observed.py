@@ -13,7 +13,7 @@ import pandas as pd
 
 from analysis.run_directory import SERVER_COLUMNS
 from analysis.simulation import kernel
-from analysis.simulation.counts import Counts
+from analysis.simulation.counts import Counts, Floats, Ints
 from analysis.simulation.run import SimulatedRun
 from analysis.trace import OUTCOMES, Attempts
 from domain.attempts import Outcome
@@ -50,7 +50,7 @@ def observe(experiment: Experiment) -> ObservedRun:
     run.advance(math.inf)
     attempts, counts = _attempts(run.recorded()), run.finish()
     assert live.service is not None
-    return ObservedRun(attempts, _server(counts, live, live.service), counts)
+    return ObservedRun(attempts, _server(counts, *run.saturated(), live, live.service), counts)
 
 
 def _attempts(trace: kernel.Trace) -> Attempts:
@@ -83,15 +83,15 @@ def _attempts(trace: kernel.Trace) -> Attempts:
     )
 
 
-def _server(counts: Counts, live: Experiment, service: Service) -> pd.DataFrame:
+def _server(
+    counts: Counts, saturated_s: Floats, saturated_completed: Ints, live: Experiment, service: Service
+) -> pd.DataFrame:
     t = counts.edges_s[1:]
     depth = counts.depth[0]
     completed = np.cumsum(counts.attempts[0] - counts.rejected[0]) - depth
     ends = np.array([p.end_s for p in live.placed_phases])
     factors = np.array([p.phase.capacity_factor for p in live.placed_phases])
     phase = np.minimum(np.searchsorted(ends, t, side="left"), ends.size - 1)
-    possible_s = service.pods * counts.length_s * factors[phase]
-    saturated = (possible_s > 0) & (counts.busy_s[0] >= possible_s * (1.0 - 1e-9))
     frame = pd.DataFrame(
         {
             "t_s": t,
@@ -104,9 +104,8 @@ def _server(counts: Counts, live: Experiment, service: Service) -> pd.DataFrame:
             "backlog_s": counts.backlog_s[0],
             "arrived": np.cumsum(counts.attempts[0] - counts.rejected[0]),
             "completed": completed,
-            "busy_s": np.cumsum(counts.busy_s[0]),
-            "saturated_s": np.cumsum(np.where(saturated, counts.length_s, 0.0)),
-            "saturated_completed": np.cumsum(np.where(saturated, np.diff(completed, prepend=0), 0)),
+            "saturated_s": saturated_s[1:],
+            "saturated_completed": saturated_completed[1:],
         }
     )
     return frame.reindex(columns=list(SERVER_COLUMNS)).astype("float64")

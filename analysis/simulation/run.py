@@ -77,7 +77,7 @@ class SimulatedRun:
         self._seed = live.run.seed
         self._end_s = live.duration_s
         self._edges_s = _edges(live, edges_s)
-        self._rules = _rules(client, service, queue_cap, retry_budget)
+        self._rules = _rules(live, service, queue_cap, retry_budget)
         placed = tuple(p for p in live.placed_phases if p.phase.duration_s > 0)
         rates = [service.rate_per_pod * p.phase.capacity_factor for p in placed]
         self._capacity = Staircase.of(placed, rates)
@@ -90,7 +90,7 @@ class SimulatedRun:
         self._trace = _trace(1024) if recording else None
         waits_for_outcomes = capacity_may_change or retry_budget is not None
         self._ring = _ring(4096) if waits_for_outcomes else None
-        self._calendar = self._empty_calendar(client, max(s.rate_per_s for s in live.arrival_plan.segments))
+        self._calendar = self._empty_calendar(client, live.arrival_plan)
 
     @property
     def sent(self) -> tuple[int, int]:
@@ -160,6 +160,13 @@ class SimulatedRun:
             outcome=np.where(is_open, kernel.OPEN, trace.outcome),
         )
 
+    def saturated(self) -> tuple[Floats, Ints]:
+        """Seconds at full rate in which every pod was busy, and completions meanwhile, up to each edge.
+
+        Shape (windows + 1,); needs ``recording``.
+        """
+        return self._tally.saturated_work[:-1] / self._service.rate_per_pod, self._tally.saturated_done[:-1]
+
     def _with_open_attempts(self, ended: kernel.Trace, ring: kernel.Ring) -> kernel.Trace:
         index = self._open_attempts(ring)
         sent_s = ring.sent_s[index]
@@ -224,10 +231,13 @@ class SimulatedRun:
             assert self._trace is not None
             self._trace = kernel.Trace._make(_doubled(column) for column in self._trace)
 
-    def _empty_calendar(self, client: Client, peak_rate_per_s: float) -> kernel.Calendar:
+    def _empty_calendar(self, client: Client, plan: ArrivalPlan) -> kernel.Calendar:
+        peak_per_s = max(s.rate_per_s for s in plan.segments)
+        usual_per_s = min(peak_per_s, 16.0 * plan.expected_jobs / self._end_s)
         retries = min(client.max_attempts - 1, 16.0)
-        longest_s = client.timeout_s + client.backoff.bounds_s(int(min(client.max_attempts, 1000.0)))[1]
-        per_s = 4.0 * max(peak_rate_per_s * retries, 1e-3 / client.timeout_s)
+        most_s = client.timeout_s + client.backoff.bounds_s(int(min(client.max_attempts, 1000.0)))[1]
+        longest_s = min(most_s, self._end_s)
+        per_s = 4.0 * max(usual_per_s * retries, 1e-3 / longest_s)
         buckets = _power_of_two(min(longest_s * per_s + 4.0, float(MOST_BUCKETS)))
         self._place.times[kernel.BUCKETS_PER_S] = min(per_s, (buckets - 3) / longest_s)
         first, last = np.full((2, buckets), -1, dtype=np.int32)
@@ -266,21 +276,24 @@ def _edges(live: Experiment, edges_s: Sequence[float] | Floats | None) -> Floats
     if edges_s is None:
         return np.array([0.0, *(p.end_s for p in live.placed_phases if p.phase.duration_s > 0)])
     edges = np.asarray(edges_s, dtype=np.float64)
+    within = bool(np.all((edges >= 0) & (edges <= live.duration_s * (1 + 1e-12))))
+    edges = np.minimum(edges, live.duration_s)  # an edge computed otherwise may be a rounding beyond
     ascending = edges.size >= 2 and bool(np.all(np.diff(edges) > 0))
-    if not (ascending and edges[0] >= 0 and edges[-1] <= live.duration_s * (1 + 1e-12)):
+    if not (ascending and within):
         raise ValueError(f"edges_s: must ascend from at least 0 to at most the end of the run (got {edges})")
     return edges
 
 
 def _rules(
-    client: Client, service: Service, queue_cap: QueueCap | None, retry_budget: float | None
+    live: Experiment, service: Service, queue_cap: QueueCap | None, retry_budget: float | None
 ) -> kernel.Rules:
+    client = live.client
     if retry_budget is not None and not retry_budget >= 0:
         raise ValueError(f"retry_budget: must be at least 0 (got {retry_budget!r})")
     at_once = (
         queue_cap is not None and queue_cap.on_rejection == "retry" and client.backoff.bounds_s(1)[1] == 0
     )
-    if at_once and math.isinf(client.max_attempts):
+    if at_once and math.isinf(client.max_attempts) and retry_budget is None:
         raise ValueError(
             "on_rejection: must not be 'retry' for clients that never give up and do not back off "
             "(got 'retry'): a full queue would be asked again and again at one moment"
@@ -297,6 +310,7 @@ def _rules(
         shape=service.service_time.parameter,
         places=-1 if queue_cap is None else queue_cap.places,
         on_rejection=kernel.RETRY if queue_cap is None else _REJECTIONS[queue_cap.on_rejection],
+        end_s=live.duration_s,
     )
 
 
@@ -310,7 +324,7 @@ def _chunks(plan: ArrivalPlan, rng: np.random.Generator, preload: int) -> Iterat
 def _place(pods: int) -> kernel.Place:
     return kernel.Place(
         numbers=np.zeros(kernel.NUMBERS, dtype=np.int64),
-        times=np.array([0.0, RATIO_RESERVE, math.inf, 0.0]),
+        times=np.array([0.0, RATIO_RESERVE, math.inf, 0.0, 0.0, -math.inf]),
         free_w=np.zeros(pods),
         starts_w=np.zeros(4096),
     )
@@ -327,11 +341,22 @@ def _ring(size: int) -> kernel.Ring:
 
 
 def _tally(edges_s: Floats) -> kernel.Tally:
-    counts = np.zeros((7, edges_s.size + 1), dtype=np.int64)
-    jobs, attempts, late, rejected, refused, answered, depth = counts
-    done_work, backlog_work = np.zeros((2, edges_s.size + 1))
+    counts = np.zeros((8, edges_s.size + 1), dtype=np.int64)
+    jobs, attempts, late, rejected, refused, answered, depth, saturated_done = counts
+    done_work, backlog_work, saturated_work = np.zeros((3, edges_s.size + 1))
     return kernel.Tally(
-        edges_s, jobs, attempts, late, rejected, refused, answered, done_work, depth, backlog_work
+        edges_s,
+        jobs,
+        attempts,
+        late,
+        rejected,
+        refused,
+        answered,
+        done_work,
+        depth,
+        backlog_work,
+        saturated_work,
+        saturated_done,
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.attempts import Outcome
 from domain.backoff import Backoff, ExponentialBackoff, FixedBackoff, FullJitterBackoff, NoBackoff
-from domain.budget import NullBudget, RatioBudget
+from domain.budget import RATIO_RESERVE, NullBudget, ratio_allows, ratio_balance
 from domain.retry import ABORTED, BUDGET, EXHAUSTED, SUCCEEDED, RetryAfter, RetryPolicy
 
 T = 2.0
@@ -89,25 +89,24 @@ def test_the_budget_is_asked_last_and_its_no_is_final() -> None:
 
 def test_ratio_budget_by_hand() -> None:
     """β = .5: ten retries in reserve, then one for every two first attempts."""
-    budget = RatioBudget(0.5)
-    assert [budget.may_retry(0.0) for _ in range(11)] == [True] * 10 + [False]
-    budget.started(0.0, 1)
-    assert not budget.may_retry(0.0)
-    budget.started(0.0, 2)
-    assert not budget.may_retry(0.0)
-    budget.started(0.0, 1)
-    assert budget.may_retry(0.0)
-    assert not budget.may_retry(0.0)
+    balance = RATIO_RESERVE - 10.0
+    assert not ratio_allows(balance)
+    balance = ratio_balance(balance, 0.5)
+    assert not ratio_allows(balance)
+    balance = ratio_balance(balance, 0.5)
+    assert ratio_allows(balance)
+    assert ratio_balance(9.8, 0.5) == RATIO_RESERVE
 
 
 @given(ratio=st.floats(0, 2), steps=st.lists(st.booleans(), max_size=300))
 def test_ratio_budget_never_exceeds_its_ratio(ratio: float, steps: list[bool]) -> None:
     """After any history: retries ≤ ten + β × first attempts."""
-    budget, firsts, retries = RatioBudget(ratio), 0, 0
+    balance, firsts, retries = RATIO_RESERVE, 0, 0
     for is_first in steps:
         if is_first:
-            budget.started(0.0, 1)
+            balance = ratio_balance(balance, ratio)
             firsts += 1
-        else:
-            retries += budget.may_retry(0.0)
+        elif ratio_allows(balance):
+            balance -= 1.0
+            retries += 1
         assert retries <= 10 + ratio * firsts + 1e-6

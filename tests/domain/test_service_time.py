@@ -39,8 +39,11 @@ def test_squared_variation() -> None:
         ("exponential", 1.0, "service_time.shape: must be left out"),
         ("pareto", 1.0, "service_time.shape: must be the tail index"),
         ("pareto", math.nan, "service_time.shape: must be the tail index"),
+        ("lognormal", 1e160, "service_time.shape: must be the coefficient"),
+        ("hyperexponential", 1e8, "service_time.shape: must be the coefficient"),
+        ("pareto", 1.0001, "service_time.shape: must be the tail index"),
         ("lognormal", 0.0, "service_time.shape: must be the coefficient"),
-        ("hyperexponential", 0.9, "service_time.shape: must be the coefficient of variation, at least 1"),
+        ("hyperexponential", 0.9, "service_time.shape: must be the coefficient of variation, from 1 to 100"),
     ],
 )
 def test_shapes_outside_the_domain(kind: str, shape: float | None, message: str) -> None:

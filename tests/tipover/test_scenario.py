@@ -127,7 +127,7 @@ RULES: list[tuple[list[tuple[str, Any]], str, str, object]] = [
     (
         [("service.service_time", {"kind": "pareto", "shape": 1})],
         "service.service_time",
-        "must have a shape that is the tail index α, over 1",
+        "must have a shape that is the tail index α, from 1.05",
         {"kind": "pareto", "shape": 1},
     ),
     (

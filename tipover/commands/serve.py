@@ -44,7 +44,7 @@ def serve_target(
         bool, typer.Option("--stop-with-stdin", help="Stop when standard input ends.", hidden=True)
     ] = False,
 ) -> None:
-    """Serve /work from one FIFO queue, with exponential service times, until SIGTERM or Ctrl-C."""
+    """Serve /work from one FIFO queue, until SIGTERM or Ctrl-C."""
     from prometheus_client import CollectorRegistry
 
     from meter.counting import AttemptCounts

@@ -99,6 +99,59 @@ def test_same_completions_as_the_queue_of_the_target(kind: str, pods: int) -> No
     np.testing.assert_allclose(ours.done_s[answered], [ends[job] for job in ours.job[answered]], rtol=1e-9)
 
 
+@pytest.mark.parametrize("pods", [1, 4])
+@pytest.mark.parametrize("load", [0.5, 0.95])
+def test_saturation_is_counted_as_the_target_counts_it(pods: int, load: float) -> None:
+    """How long every pod was busy and what was completed meanwhile, at every scrape, to the last digits."""
+    experiment = mm1(load, theta=1e6, horizon_s=200, pods=pods, seed=3)
+    arrivals = experiment.arrival_plan.draw(stream(3, "arrivals"))
+    queue: FifoQueue[int] = FifoQueue(pods, 1.0, demands(3))
+    edges = np.linspace(0.0, 200.0, 81)
+    run = SimulatedRun(experiment, edges_s=edges, recording=True)
+    run.advance(math.inf)
+    saturated_s, saturated_completed = run.saturated()
+    states = []
+    coming = iter([*arrivals.tolist(), math.inf])
+    arrival = next(coming)
+    for edge in edges:
+        while arrival <= edge:
+            queue.arrive(arrival, 0)
+            arrival = next(coming)
+        states.append(queue.state(float(edge)))
+    np.testing.assert_allclose(saturated_s, [state.saturated_s for state in states], rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(saturated_completed, [state.saturated_completed for state in states])
+
+
+def test_an_edge_one_rounding_beyond_the_end_is_the_end() -> None:
+    """Whoever divides the duration himself may come out an ulp later."""
+    experiment = fifo.kit(0.3, watch_s=100, speedup=3.0)
+    end = experiment.live().duration_s
+    beyond = np.nextafter(end, math.inf)
+    ours = simulate(experiment, edges_s=[0.0, beyond / 2, beyond])
+    exact = simulate(experiment, edges_s=[0.0, end / 2, end])
+    np.testing.assert_array_equal(ours.depth, exact.depth)
+    np.testing.assert_allclose(ours.busy_s, exact.busy_s, rtol=1e-9)
+    assert ours.depth[0, -1] > 0
+
+
+@pytest.mark.parametrize("retry_budget", [None, 1.0])
+def test_an_answer_on_an_edge_belongs_to_the_window_it_opens(retry_budget: float | None) -> None:
+    """Arrivals at .5, 1.5, …, works of 1 and T = 2: an answer at 2.5 counts from 2.5 on, whichever way the
+    outcome is found."""
+    experiment = mm1(1.0, 2.0, 2, None, 4.0, service_time=ServiceTime("deterministic"))
+    experiment = replace(experiment, demand=replace(experiment.demand, arrivals="uniform"))
+    counts = simulate(experiment, edges_s=[0.0, 2.5, 4.0], retry_budget=retry_budget)
+    assert counts.answered.tolist() == [[1, 2]]
+
+
+def test_retries_beyond_the_end_are_not_kept() -> None:
+    """Backoffs of days in a run of a minute: nothing waits for what never comes."""
+    run = SimulatedRun(mm1(2.0, 1.0, math.inf, FullJitterBackoff(1e5, 1e7), 60.0))
+    run.advance(math.inf)
+    assert run._place.numbers[kernel.RETRIES] <= 2
+    assert run._place.numbers[kernel.BEYOND_END] > 20
+
+
 loads = st.floats(0.05, 1.5)
 caps = st.one_of(
     st.none(),
@@ -191,8 +244,8 @@ def test_endless_clients_never_give_up() -> None:
         for key in zip(trace.job[late].tolist(), (trace.attempt[late] + 1).tolist(), strict=True)
         if key not in followed
     ]
-    in_backoff = int(run._place.numbers[kernel.RETRIES])
-    assert len(missing) == in_backoff > 0
+    numbers = run._place.numbers
+    assert len(missing) == numbers[kernel.RETRIES] + numbers[kernel.BEYOND_END] > 0
 
 
 def test_synchronised_clients_return_together_and_in_order() -> None:
