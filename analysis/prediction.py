@@ -12,6 +12,7 @@ from analysis import laws
 from analysis.fluid import first_late_s, fluid_trace, last_late_s
 from analysis.result import QUANTITIES, FluidTrace, Outcome, Prediction, Values
 from analysis.spread import passage_sd_s
+from domain.errors import ConfigurationError
 from domain.experiment import Demand, Experiment, Service
 
 SETTLED_TIMEOUTS = 2.0
@@ -36,7 +37,10 @@ def watch_capacity_per_s(experiment: Experiment, service: Service) -> float:
 
 
 def predict(experiment: Experiment) -> Prediction:
-    """Every key of ``QUANTITIES`` from the laws and a fluid run; outcome None for a foreign service."""
+    """Every key of ``QUANTITIES`` from the laws and a fluid run; outcome None for a foreign service.
+
+    Raises ``ConfigurationError`` if the run is too large for the fluid model.
+    """
     service = experiment.service
     if service is None:
         return _foreign(experiment)
@@ -129,7 +133,10 @@ def _later_recovery_s(experiment: Experiment, trace: FluidTrace, capacity: float
     kept[-1] = replace(kept[-1], duration_s=kept[-1].duration_s + extra)
     demand = experiment.demand
     longer = replace(experiment, demand=Demand(demand.arrival_rate_per_s, tuple(kept), demand.arrivals))
-    last = last_late_s(fluid_trace(longer))
+    try:
+        last = last_late_s(fluid_trace(longer))
+    except ConfigurationError:
+        return None
     ends = end + extra - SETTLED_TIMEOUTS * experiment.client.timeout_s
     return last if last is not None and last < ends else None
 

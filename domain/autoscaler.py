@@ -1,7 +1,7 @@
 """How many pods an autoscaler orders: the algorithm of the Kubernetes HorizontalPodAutoscaler.
 
 Everything is a decision from numbers: metrics and the time are arguments, and what must be remembered
-(recommendations and scale-ups) is a value that goes in and comes out. Counts are pods, times seconds on
+(recommendations and changes of size) is a value that goes in and comes out. Counts are pods, times seconds on
 any one clock. Source: kubernetes/kubernetes, ``pkg/controller/podautoscaler/replica_calculator.go`` and
 ``horizontal.go``, ``pkg/apis/autoscaling/v2/defaults.go``.
 """
@@ -94,8 +94,8 @@ def largest(pods: Pods, proposals: Sequence[int | None]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleUp:
-    """Pods added at a moment."""
+class Change:
+    """Pods added at a moment; a negative number of them was given up."""
 
     at_s: float
     added: int
@@ -106,13 +106,13 @@ class ScaleUpLimit(Protocol):
 
     @property
     def remembered_s(self) -> float:
-        """How long past scale-ups matter."""
+        """How long past changes matter."""
 
     @property
     def recalls(self) -> bool:
-        """Whether a scale-up goes to the largest recent recommendation, not to the present one."""
+        """Whether the largest recent recommendation is ordered even if it is more than there are."""
 
-    def most(self, replicas: int, now_s: float, past: Sequence[ScaleUp]) -> float:
+    def most(self, replicas: int, now_s: float, past: Sequence[Change]) -> float:
         """The largest replica count allowed now."""
 
 
@@ -123,7 +123,7 @@ class Unlimited:
     remembered_s = 0.0
     recalls = True
 
-    def most(self, replicas: int, now_s: float, past: Sequence[ScaleUp]) -> float:  # noqa: ARG002
+    def most(self, replicas: int, now_s: float, past: Sequence[Change]) -> float:  # noqa: ARG002
         """Infinite."""
         return math.inf
 
@@ -137,7 +137,7 @@ class Doubling:
     remembered_s = 0.0
     recalls = True
 
-    def most(self, replicas: int, now_s: float, past: Sequence[ScaleUp]) -> float:  # noqa: ARG002
+    def most(self, replicas: int, now_s: float, past: Sequence[Change]) -> float:  # noqa: ARG002
         """max(factor × replicas, minimum)."""
         return max(math.floor(self.factor * replicas), self.minimum)
 
@@ -150,9 +150,9 @@ class Policy:
     value: int
     period_s: float
 
-    def most(self, replicas: int, now_s: float, past: Sequence[ScaleUp]) -> int:
+    def most(self, replicas: int, now_s: float, past: Sequence[Change]) -> int:
         """The largest replica count this policy allows now."""
-        began_with = replicas - sum(up.added for up in past if up.at_s > now_s - self.period_s)
+        began_with = replicas - sum(change.added for change in past if change.at_s > now_s - self.period_s)
         if self.kind == "pods":
             return began_with + self.value
         return _ceil(began_with * (1.0 + self.value / 100.0))
@@ -171,7 +171,7 @@ class Policies:
         """The longest period."""
         return max((policy.period_s for policy in self.policies), default=0.0)
 
-    def most(self, replicas: int, now_s: float, past: Sequence[ScaleUp]) -> float:
+    def most(self, replicas: int, now_s: float, past: Sequence[Change]) -> float:
         """What the selected policy allows, never less than there are."""
         if self.select == "disabled":
             return replicas
@@ -193,14 +193,15 @@ class History:
     """What an autoscaler remembers from one decision to the next."""
 
     recommendations: tuple[Recommendation, ...] = ()
-    scale_ups: tuple[ScaleUp, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Autoscaler:
     """The rules between what the metrics want and what is ordered.
 
-    A scale-down goes no lower than the largest recommendation of the last ``stabilization_s``.
+    A scale-down goes no lower than the largest recommendation of the last ``stabilization_s``. One that is
+    exactly so old still counts without ``behavior`` and no longer counts with it, as in Kubernetes.
     """
 
     min_pods: int = 1
@@ -219,21 +220,31 @@ class Autoscaler:
     ) -> tuple[int, History]:
         """The replica count to set, and what to remember. ``proposals`` has one entry per metric, None
         for one in error."""
-        if replicas > self.max_pods:
-            return int(self.max_pods), history
-        if replicas < self.min_pods:
-            return self.min_pods, history
+        past = history.recommendations or (Recommendation(now_s, replicas),)
+        if not self.min_pods <= replicas <= self.max_pods:
+            corrected = int(min(max(replicas, self.min_pods), self.max_pods))
+            return corrected, History(past, self._changes(history, replicas, corrected, now_s))
         wanted = largest(Pods(replicas), proposals)
         if wanted is None:
             return replicas, history
-        first = history.recommendations or (Recommendation(now_s, replicas),)
-        recent = tuple(r for r in first if r.at_s >= now_s - self.stabilization_s)
-        stable = wanted
-        if wanted < replicas or self.scale_up.recalls:
-            stable = max([wanted, *(r.pods for r in recent)])
-        allowed = min(self.max_pods, self.scale_up.most(replicas, now_s, history.scale_ups))
-        ordered = int(min(max(stable, self.min_pods), allowed))
-        ups = tuple(up for up in history.scale_ups if up.at_s > now_s - self.scale_up.remembered_s)
-        if ordered > replicas:
-            ups = (*ups, ScaleUp(now_s, ordered - replicas))
-        return ordered, History((*recent, Recommendation(now_s, wanted)), ups)
+        recent = self._recent(past, now_s)
+        allowed = min(self.max_pods, self.scale_up.most(replicas, now_s, history.changes))
+        ordered = int(min(max(self._stable(replicas, wanted, recent), self.min_pods), allowed))
+        changes = self._changes(history, replicas, ordered, now_s)
+        return ordered, History((*recent, Recommendation(now_s, wanted)), changes)
+
+    def _recent(self, past: Sequence[Recommendation], now_s: float) -> tuple[Recommendation, ...]:
+        cutoff = now_s - self.stabilization_s
+        if self.scale_up.recalls:
+            return tuple(r for r in past if r.at_s >= cutoff)
+        return tuple(r for r in past if r.at_s > cutoff)
+
+    def _stable(self, replicas: int, wanted: int, recent: Sequence[Recommendation]) -> int:
+        if wanted > replicas and not self.scale_up.recalls:
+            return wanted
+        highest = max([wanted, *(r.pods for r in recent)])
+        return highest if self.scale_up.recalls else min(replicas, highest)
+
+    def _changes(self, history: History, replicas: int, ordered: int, now_s: float) -> tuple[Change, ...]:
+        kept = tuple(c for c in history.changes if c.at_s > now_s - self.scale_up.remembered_s)
+        return kept if ordered == replicas else (*kept, Change(now_s, ordered - replicas))

@@ -22,11 +22,12 @@ class Fleet:
     """An autoscaled fleet. It begins with the pods of the experiment's service, all ready.
 
     Every ``sync_period_s`` the autoscaler reads each of ``signals`` as a mean over a window that ended
-    ``metric_lag_s`` ago, ``cpu_window_s`` or ``rate_window_s`` long (metrics-server and a Prometheus
+    ``metric_lag_s`` ago, ``cpu_window_s`` or ``rate_window_s`` long, never 0 (metrics-server and a Prometheus
     rate over a minute differ), and the largest proposal wins. Pods it orders serve after
     ``dead_time_s``; pods it gives up stop at once, those not ready yet first. The target holds for all
     signals: of a pod's request for CPU, of a pod's rate for the others. A saturated pod uses
-    ``limit_over_request`` (ℓ/r) of its request. A pod counts for CPU once a whole window has passed
+    ``limit_over_request`` (ℓ/r) of its request, so CPU multiplies the ready pods by at most ℓ/(r·u*) in one
+    round. A pod counts for CPU once a whole window has passed
     since it became ready.
     """
 
@@ -44,17 +45,19 @@ class Fleet:
     def __post_init__(self) -> None:
         if not self.signals:
             raise ValueError("signals: must name at least one (got none)")
-        for name in ("target_utilization", "sync_period_s", "limit_over_request"):
+        positive = (
+            "target_utilization",
+            "sync_period_s",
+            "cpu_window_s",
+            "rate_window_s",
+            "limit_over_request",
+        )
+        for name in positive:
             if not 0.0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{name}: must be positive and finite (got {getattr(self, name)!r})")
-        for name in ("dead_time_s", "metric_lag_s", "cpu_window_s", "rate_window_s", "tolerance"):
+        for name in ("dead_time_s", "metric_lag_s", "tolerance"):
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name}: must be finite and at least 0 (got {getattr(self, name)!r})")
-
-    @property
-    def growth_factor(self) -> float:
-        """g = ℓ/(r·u*): the most CPU can multiply the ready pods by in one round. Source: seed 002."""
-        return self.limit_over_request / self.target_utilization
 
     def window_s(self, signal: Signal) -> float:
         """The window a signal is averaged over."""

@@ -31,7 +31,8 @@ def fluid_trace(
     step of the grid. ``degradation`` lowers the service rate with the attempts in the system.
     ``fleet`` sizes the service, which begins with its own number of pods; without one they stay.
     ``goodput_per_s`` is counted when the answer arrives. Raises ``ValueError`` when the capacity is not
-    known, and for an endless client that retries rejections at once without backoff.
+    known, and for an endless client that retries rejections at once without backoff;
+    ``ConfigurationError``, before anything large is made, for what would take seconds or a gigabyte.
     """
     service = experiment.service
     if service is None:

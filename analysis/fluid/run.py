@@ -41,10 +41,12 @@ class Run:
         client, horizon = experiment.client, experiment.duration_s
         placed = tuple(p for p in experiment.placed_phases if p.phase.duration_s > 0)
         shortest = min(shortest_s, *(p.phase.duration_s for p in placed))
-        layers = Layers.of(client, horizon, rules.queue_cap)
-        self.per_timeout = layers.steps_per_timeout(shortest, horizon, client.timeout_s)
+        # What is sent after the end matters only if capacity answers to it before the last is decided.
+        given = math.isinf(shortest_s) and rules.degradation.floor >= 1.0
+        layers = Layers.of(client, horizon if given else horizon + client.timeout_s, rules.queue_cap)
+        self.per_timeout = layers.steps_per_timeout(shortest, horizon, client)
         self.step_s = client.timeout_s / self.per_timeout
-        self.shown = math.ceil(horizon / self.step_s - 1e-9)
+        self.shown = max(1, math.ceil(horizon / self.step_s - 1e-9))
         self.steps = self.shown + self.per_timeout
         self.grid_s: Floats = self.step_s * np.arange(self.steps + 1, dtype=np.float64)
         rate = experiment.demand.arrival_rate_per_s
@@ -150,11 +152,11 @@ class _LayerState:
 
     @classmethod
     def of(cls, layers: Layers, timeout_s: float, step_s: float, per_timeout: int, steps: int) -> _LayerState:
-        most = float(steps + per_timeout)
-        late = layers.delays(timeout_s, step_s, least=float(per_timeout), most=most)
-        rejected = layers.delays(0.0, step_s, least=1.0, most=most)
-        late_ring = math.ceil(late.max(initial=float(per_timeout))) - per_timeout + 4
-        rejected_ring = math.ceil(rejected.max(initial=0.0)) + 4
+        never = float(steps + per_timeout)
+        late = layers.delays(timeout_s, step_s, least=float(per_timeout), never=never)
+        rejected = layers.delays(0.0, step_s, least=1.0, never=never)
+        late_ring = math.ceil(min(never, late.max(initial=float(per_timeout)))) - per_timeout + 4
+        rejected_ring = math.ceil(min(never, rejected.max(initial=0.0))) + 4 if layers.at_once else 1
         return cls(
             late,
             rejected,

@@ -37,6 +37,8 @@ def _count_at(counts: Floats, position: float) -> float:
 @compiled
 def _step_mean(counts: Floats, position: float) -> float:
     """Mean of a cumulative count over the step that begins at ``position``."""
+    # There is nothing before the beginning, and a delay may be too large to be a whole number.
+    position = max(position, -1.0)
     base = math.floor(position)
     part = position - base
     middle = _count_at(counts, base + 1.0)
@@ -94,7 +96,8 @@ def advance(
     """Step from ``start`` to ``stop``, in place.
 
     In: ``demand``, ``service`` (nominal) and ``pods`` per step; ``late_delays`` and
-    ``rejected_delays`` (layers, 2), the least and most steps from an attempt to its retry.
+    ``rejected_delays`` (layers, 2), the least and most steps from an attempt to its retry. Those that
+    never come back come after the last step; the rings reach back to step 0 or for the most steps.
     State: ``sent`` (layers, ring) per step, ``late`` and ``turned_away`` (layers, ring) cumulative,
     ``due`` (layers,) scratch.
     Out: ``ingress``, ``rejected`` and ``good`` per step; ``backlog`` and ``potential`` at grid points.

@@ -27,8 +27,10 @@ def utilization_at_gap(gap: float, offered_utilization: float, max_attempts: flo
     return offered_utilization * math.expm1(-gap) / math.expm1(-max_attempts * gap)
 
 
-def _peak_gap(timeout_slack: float, max_attempts: float) -> float:
-    """a = θ(1−x) at the maximum of g_m; 0 if the curve rises to its end."""
+def peak_gap(timeout_slack: float, max_attempts: float) -> float:
+    """a = θ(1−x) at the maximum of g_m, ln(1+θx*) for m = ∞; 0 if the curve rises to its end."""
+    if math.isinf(max_attempts):
+        return math.log1p(_endless_root(timeout_slack))
     if (max_attempts - 1.0) * timeout_slack <= 2.0:
         return 0.0
 
@@ -65,7 +67,7 @@ def ceiling_offered_utilization(timeout_slack: float, max_attempts: float = math
     check(timeout_slack=timeout_slack, max_attempts=max_attempts)
     if math.isinf(max_attempts):
         return _endless_root(timeout_slack) / timeout_slack
-    return 1.0 - _peak_gap(timeout_slack, max_attempts) / timeout_slack
+    return 1.0 - peak_gap(timeout_slack, max_attempts) / timeout_slack
 
 
 @elementwise
@@ -79,7 +81,7 @@ def collapse_ceiling(timeout_slack: float, max_attempts: float = math.inf) -> fl
     if math.isinf(max_attempts):
         u = _endless_root(timeout_slack)
         return u / timeout_slack * (u / (1.0 + u))
-    gap = _peak_gap(timeout_slack, max_attempts)
+    gap = peak_gap(timeout_slack, max_attempts)
     # Next to the bistability boundary the maximum passes 1/m by less than a float can tell.
     return max(1.0 / max_attempts, utilization_at_gap(gap, 1.0 - gap / timeout_slack, max_attempts))
 

@@ -14,6 +14,7 @@ from analysis.laws.bisection import sign_change
 from analysis.laws.ceiling import (
     ceiling_offered_utilization,
     collapse_ceiling,
+    peak_gap,
     recovery_threshold,
     utilization_at_gap,
 )
@@ -86,7 +87,8 @@ def separatrix_depth(utilization: float, timeout_slack: float, max_attempts: flo
     not say how it got its number.
     """
     gap = _separatrix_gap(utilization, timeout_slack, max_attempts)
-    return (timeout_slack - gap) / gap
+    # Less above 1/m than a float can tell, the root is x = 1.
+    return (timeout_slack - gap) / gap if gap > 0 else math.inf
 
 
 def _separatrix_gap(utilization: float, timeout_slack: float, max_attempts: float) -> float:
@@ -100,7 +102,7 @@ def _separatrix_gap(utilization: float, timeout_slack: float, max_attempts: floa
         f"must be above the recovery threshold 1/m = {threshold:.6g}: up to there it has one steady state",
         utilization,
     )
-    peak = timeout_slack * (1.0 - ceiling_offered_utilization(timeout_slack, max_attempts))
+    peak = peak_gap(timeout_slack, max_attempts)
 
     def below(gap: float) -> bool:
         return utilization_at_gap(gap, 1.0 - gap / timeout_slack, max_attempts) <= utilization

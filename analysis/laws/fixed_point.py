@@ -81,9 +81,12 @@ def fixed_point_load(utilization: float, max_attempts: float, base_failure: floa
         return unstressed
     if math.isinf(max_attempts):
         return math.inf
-    # 1 − q^(1/m) by expm1, since q^(1/m) nears 1 for large m.
-    shortfall = 1.0 - answered / utilization
-    return answered / -math.expm1(math.log(shortfall) / max_attempts) if shortfall > 0 else 1.0
+    share = answered / utilization
+    if share >= 1.0:
+        return 1.0
+    # 1 − (1 − share)^(1/m) by logarithms, since both powers near 1 for large λ and m.
+    per_attempt = -math.expm1(math.log1p(-share) / max_attempts)
+    return answered / per_attempt if per_attempt > 0 else math.inf
 
 
 @elementwise

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 
@@ -8,10 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analysis import simulation
 from analysis.fluid import backlog_cleared_s, first_late_s, fluid_trace, last_late_s
 from analysis.staircase import Staircase
-from domain.backoff import FixedBackoff, FullJitterBackoff
-from domain.experiment import Client, Demand, Experiment, Phase, Service
+from domain.backoff import Backoff, ExponentialBackoff, FixedBackoff, FullJitterBackoff
+from domain.errors import ConfigurationError
+from domain.experiment import Client, Demand, Experiment, Phase, RunSettings, Service
+from domain.queue_cap import QueueCap
 from tests.analysis.fifo import kit, outage, simulate
 
 
@@ -124,6 +128,36 @@ def test_backoff_delays_retries_without_removing_any() -> None:
     assert settled == pytest.approx([192.0, 192.0], rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("backoff", "m"),
+    [
+        (FullJitterBackoff(1000.0, 8000.0), 3),
+        (FullJitterBackoff(100.0, 800.0), 3),
+        (FullJitterBackoff(200.0, 200.0), math.inf),
+    ],
+)
+def test_retries_that_may_come_after_the_end_are_not_crowded_into_the_run(backoff: Backoff, m: float) -> None:
+    """Ingress in fifths of the run, against the request-level simulation of forty times the fleet."""
+    fleet, edges = 40.0, np.linspace(0.0, 100.0, 6)
+    demand = Demand(120.0 * fleet, (Phase("all", 100.0),))
+    service = Service(1, 100.0 * fleet)
+    experiment = Experiment("x", "", Client(1.0, m, backoff), demand, service, RunSettings(seed=3))
+    sent = simulation.simulate(experiment, edges_s=edges).attempts[0] / (20.0 * fleet)
+    trace = fluid_trace(experiment)
+    fifths = np.searchsorted(trace.t_s, edges[:-1])
+    ingress = np.add.reduceat(trace.ingress_per_s, fifths) * trace.t_s[1] / (20.0 * fleet)
+    assert ingress == pytest.approx(sent, rel=0.02)
+
+
+def test_a_backoff_far_beyond_the_run_returns_nothing() -> None:
+    """However far, and whether it is spread or not."""
+    for backoff in (FixedBackoff(1e308), FullJitterBackoff(1e307, 1e308), ExponentialBackoff(1e307, 1e308)):
+        base = kit(0.4)
+        trace = fluid_trace(Experiment("x", "", Client(10.0, 3, backoff), base.demand, base.service))
+        once = fluid_trace(Experiment("x", "", Client(10.0, 1), base.demand, base.service))
+        assert trace.ingress_per_s == pytest.approx(once.ingress_per_s, rel=1e-9)
+
+
 def test_endless_client_adds_a_demand_per_timeout() -> None:
     """m = ∞: every timeout adds one more generation of retries."""
     trace = fluid_trace(kit(0.3, max_attempts=math.inf))
@@ -138,6 +172,84 @@ def test_many_finite_attempts_match_the_endless_client_until_they_run_out() -> N
     endless = fluid_trace(kit(0.3, max_attempts=math.inf, watch_s=300))
     finite = fluid_trace(kit(0.3, max_attempts=60, watch_s=300))
     assert finite.ingress_per_s == pytest.approx(endless.ingress_per_s, rel=1e-9)
+
+
+def test_attempts_that_cannot_run_out_are_as_good_as_endless() -> None:
+    """3,600 s of timeouts of .1 s are 36,000 attempts at most, which no longer take a minute."""
+    phases = (Phase("calm", 600.0), Phase("spike", 600.0, 5.0), Phase("watch", 2400.0))
+    begin = time.process_time()
+    paths = [
+        fluid_trace(Experiment("x", "", Client(0.1, m), Demand(48.0, phases), Service(4, 40.0)))
+        for m in (36_000, math.inf)
+    ]
+    assert time.process_time() - begin < 4.0
+    assert np.array_equal(paths[0].ingress_per_s, paths[1].ingress_per_s)
+
+
+@pytest.mark.parametrize(
+    ("client", "hours", "message"),
+    [
+        (
+            Client(1e-4, 3),
+            1.0,
+            r"client\.timeout_s: must be at least 1/312,499 of the run's 3600 s .*got 0\.0001",
+        ),
+        (Client(1e-6, 3), 1.0, r"client\.timeout_s: .*got 1e-06"),
+        (Client(10.0, 3), 1e6, r"client\.timeout_s: .* 3\.6e\+09 s .*got 10\.0"),
+        (Client(1e-320, 3), 1e300, r"client\.timeout_s"),
+        (Client(0.1, 18_000), 1.0, r"client\.max_attempts: must be at most 69, or inf, .*36,000.*got 18000"),
+        (Client(0.1, 1e18), 1e-2, None),
+        (
+            Client(0.1, math.inf, FullJitterBackoff(1e-300, 1e300)),
+            1.0,
+            r"client\.backoff: must stop growing within 34 retries .*got 'full-jitter'",
+        ),
+        (
+            Client(1.0, 7, FullJitterBackoff(1.0, 1e6)),
+            86.0,
+            r"client\.max_attempts: must be at most 4 for the fluid model.*got 7",
+        ),
+        (Client(0.1, math.inf, FullJitterBackoff(1e-6, 1e9)), 0.5, None),
+    ],
+)
+def test_what_takes_too_much_is_refused_before_it_is_begun(
+    client: Client, hours: float, message: str | None
+) -> None:
+    """At once, and with the field, the rule and the value; what is just possible is done."""
+    phases = (Phase("calm", 900.0 * hours), Phase("spike", 900.0 * hours, 5.0), Phase("on", 1800.0 * hours))
+    experiment = Experiment("x", "", client, Demand(64.0, phases), Service(4, 40.0))
+    begin = time.process_time()
+    if message is None:
+        assert np.isfinite(fluid_trace(experiment).ingress_per_s).all()
+        return
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        fluid_trace(experiment)
+    assert len(caught.value.faults) == 1
+    assert time.process_time() - begin < 0.1
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    timeout=st.floats(-9, 9),
+    length=st.floats(-6, 9),
+    base=st.floats(-12, 12),
+    m=st.sampled_from([1, 2, 3, 30, 1000, 10**9, math.inf]),
+    rule=st.sampled_from([ExponentialBackoff, FullJitterBackoff]),
+    at_once=st.booleans(),
+)
+def test_extremes_are_followed_or_refused(
+    timeout: float, length: float, base: float, m: float, rule: type[FullJitterBackoff], at_once: bool
+) -> None:
+    """Nothing in between: no memory error, no overflow, nothing that is not a number."""
+    client = Client(10.0**timeout, m, rule(10.0**base, 10.0 ** (base + 3)))
+    phases = (Phase("calm", 10.0**length), Phase("spike", 10.0**length, 5.0))
+    experiment = Experiment("x", "", client, Demand(64.0, phases), Service(4, 40.0))
+    begin = time.process_time()
+    with contextlib.suppress(ConfigurationError):
+        trace = fluid_trace(experiment, queue_cap=QueueCap(500, "retry" if at_once else "after-timeout"))
+        assert np.isfinite(trace.ingress_per_s).all()
+        assert trace.backlog.max() <= 504 * (1 + 1e-9)
+    assert time.process_time() - begin < 5.0
 
 
 @settings(max_examples=20, deadline=None)

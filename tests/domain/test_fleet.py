@@ -22,7 +22,6 @@ def test_proposals_of_each_signal() -> None:
 def test_a_pod_may_use_more_than_it_requests() -> None:
     """g = ℓ/(r·u*): with twice the request as its limit, a saturated pod reads 200%."""
     fleet = Fleet(("cpu",), limit_over_request=2.0, target_utilization=0.8)
-    assert fleet.growth_factor == pytest.approx(2.5)
     assert fleet.proposals(Pods(10), {"cpu": 1.0}, 100.0) == [25]
 
 
@@ -37,7 +36,7 @@ def test_a_signal_without_a_metric_is_in_error() -> None:
 def test_the_specimen_is_seed_002s() -> None:
     """Dead time 90 s, growth factor 2, five minutes of stabilization, no ceiling."""
     fleet = specimen("cpu")
-    assert (fleet.dead_time_s, fleet.growth_factor) == (90.0, 2.0)
+    assert (fleet.dead_time_s, fleet.limit_over_request / fleet.target_utilization) == (90.0, 2.0)
     assert (fleet.autoscaler.stabilization_s, fleet.autoscaler.max_pods) == (300.0, math.inf)
 
 
@@ -47,6 +46,8 @@ def test_the_specimen_is_seed_002s() -> None:
         ({"signals": ()}, "signals: must name at least one"),
         ({"target_utilization": 0.0}, "target_utilization: must be positive"),
         ({"sync_period_s": math.inf}, "sync_period_s: must be positive"),
+        ({"cpu_window_s": 0.0}, "cpu_window_s: must be positive"),
+        ({"rate_window_s": 0.0}, "rate_window_s: must be positive"),
         ({"dead_time_s": -1.0}, "dead_time_s: must be finite"),
         ({"tolerance": math.nan}, "tolerance: must be finite"),
     ],

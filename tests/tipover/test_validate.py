@@ -15,7 +15,13 @@ from domain.errors import ExitCode
 from tipover.cli import main
 
 
-def put_study(monkeypatch: pytest.MonkeyPatch, name: str, *agrees: bool | None) -> list[float]:
+def put_study(
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    *agrees: bool | None,
+    fitted: str = "",
+    recomputed: bool = False,
+) -> list[float]:
     """Put a made-up study with these verdicts in the registry; the list gets the efforts it is run with."""
     efforts: list[float] = []
 
@@ -24,7 +30,14 @@ def put_study(monkeypatch: pytest.MonkeyPatch, name: str, *agrees: bool | None) 
         progress("thinking", 0.5)
         claims = tuple(
             Claim(
-                f"claim {n} about something that takes a few words", "src", "10 s", "11 s", verdict, "because"
+                f"claim {n} about something that takes a few words",
+                "src",
+                "10 s",
+                "11 s",
+                verdict,
+                "because",
+                fitted,
+                recomputed,
             )
             for n, verdict in enumerate(agrees)
         )
@@ -51,7 +64,7 @@ def test_all_confirmed_exits_0(
     assert main(["validate", "good", "--out", str(tmp_path), "--effort", "0.1"]) == ExitCode.CONFIRMED
     out = capsys.readouterr().out
     assert "Study good" in out
-    assert "1 agree, 0 disagree, 1 not comparable" in out
+    assert "1 agree, 0 agree with a parameter fitted (≈), 0 disagree, 1 not comparable\n" in out
     assert "good.md" in out
     assert efforts == [0.1]
     page = (tmp_path / "good.md").read_text(encoding="utf-8")
@@ -65,6 +78,30 @@ def test_a_refuted_claim_exits_1(
     put_study(monkeypatch, "bad", True, False)
     assert main(["validate", "bad", "--out", str(tmp_path)]) == ExitCode.FINDING
     assert "✗ claim 1 about something that takes a few words: because" in capsys.readouterr().out
+
+
+def test_fitted_claims_are_marked_and_counted_apart(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They confirm nothing and refute nothing."""
+    put_study(monkeypatch, "fits", True, True, fitted="the window")
+    assert main(["validate", "fits", "--out", str(tmp_path)]) == ExitCode.CONFIRMED
+    out = capsys.readouterr().out
+    assert "0 agree, 2 agree with a parameter fitted (≈), 0 disagree, 0 not comparable" in out
+    assert "≈  claim 0" in out
+    assert "✓" not in out
+
+
+def test_own_checks_are_counted_apart(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that fails is a finding too, but not one about the source, and it says so."""
+    put_study(monkeypatch, "ours", True, False, recomputed=True)
+    assert main(["validate", "ours", "--out", str(tmp_path)]) == ExitCode.FINDING
+    out = capsys.readouterr().out
+    assert "0 agree, 0 agree with" in out
+    assert "0 disagree, 0 not comparable; own checks: 1 of 2 hold" in " ".join(out.split())
+    assert "(own check, not the source): because" in " ".join(out.split())
 
 
 def test_all_runs_every_study(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -85,7 +122,8 @@ def test_json(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.Ca
     answer = json.loads(capsys.readouterr().out)
     assert answer["exit_code"] == 1
     (study,) = answer["studies"]
-    assert study["counts"] == {"agree": 1, "disagree": 1, "not_compared": 0}
+    assert {key: n for key, n in study["counts"].items() if n} == {"agree": 1, "disagree": 1}
+    assert study["claims"][1]["fitted"] == ""
     assert study["claims"][1]["agrees"] is False
     assert Path(study["files"]["page"]).is_file()
     assert Path(study["files"]["numbers"]).is_file()
@@ -146,4 +184,4 @@ def test_help_says_what_the_exit_codes_mean(capsys: pytest.CaptureFixture[str]) 
     """A disagreement is about the source."""
     main(["validate", "--help"])
     out = " ".join(capsys.readouterr().out.split())
-    assert "Exits 0 when every claim is confirmed and 1 when at least one is refuted" in out
+    assert "Exits 0 when no claim is refuted and 1 when at least one is" in out

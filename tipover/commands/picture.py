@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from domain.errors import Fault, TipoverError
+from tipover.commands.output import error_console
 
 if TYPE_CHECKING:
     from analysis.result import Prediction
@@ -39,3 +40,4 @@ def draw(file: Path | None, experiment: Experiment, prediction: Prediction) -> N
         file.write_bytes(draw_forecast(experiment, prediction).png)
     except OSError as error:
         raise TipoverError(f"the plot could not be written: {error}") from error
+    error_console().print(f"plot: {file.resolve()}", soft_wrap=True)

@@ -49,6 +49,7 @@ def run_scenario(
     """Run a scenario on real sockets and judge what happens."""
     _check(processes, mode, locustfile)
 
+    from analysis.prediction import predict
     from tipover.commands.output import console, error_console
     from tipover.live.conductor import RunOptions, run_experiment
     from tipover.live.record import default_directory
@@ -57,6 +58,7 @@ def run_scenario(
     from tipover.verdict import exit_code, publish, show
 
     experiment = load_scenario(scenario, speedup=speedup, seed=seed, need_service=target is None)
+    predict(experiment)  # refuses what could not be judged afterwards, before anything is started
     directory = out or default_directory(experiment)
     options = RunOptions(processes, target, mode, tuple(allow_host or ()), locustfile, metrics_port)
     screen = error_console()

@@ -44,8 +44,9 @@ def simulate_scenario(
     from tipover.commands.prediction_table import prediction_table
     from tipover.commands.simulation import simulate
 
+    fluid = predict(experiment)  # refuses what is too large before the long work begins
     bands = simulate(experiment, seeds)
-    prediction = with_bands(predict(experiment), bands)
+    prediction = with_bands(fluid, bands)
     sentences = meaning(bands, since(experiment))
     draw(plot, experiment, prediction)
     if as_json:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import math
 from decimal import Decimal
 
@@ -106,3 +107,24 @@ def test_where_there_is_no_root(law: object, demand: float, m: float, rule: str)
     """The error says which end of the curve was passed, and where it is."""
     with pytest.raises(laws.DomainError, match=f"^utilization: {rule}.*got {demand}"):
         law(demand, 5, m)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("theta", "m"), [(1e18, 3), (1e300, 1e300), (1e300, 3), (1e300, math.inf)])
+def test_the_separatrix_of_a_timeout_without_measure(theta: float, m: float) -> None:
+    """Where x is 1 to the last bit its depth still has all digits: with a = θ(1−x) the root is
+    (1 − e^−a)/(1 − e^−ma) = λ, so a = ln 2 for λ = ½ and many attempts, and the depth θ/a."""
+    gap = math.log(2 / (math.sqrt(5) - 1)) if m == 3 else math.log(2)
+    assert laws.separatrix_depth(0.5, theta, m) == pytest.approx(theta / gap, rel=1e-12)
+    assert laws.separatrix_offered_utilization(0.5, theta, m) == 1.0
+
+
+@given(
+    demand=st.floats(min_value=0, allow_infinity=False),
+    theta=st.floats(min_value=0, exclude_min=True, allow_infinity=False),
+    m=st.one_of(st.floats(min_value=1), st.just(math.inf)),
+)
+def test_the_separatrix_is_a_number_or_outside_the_domain(demand: float, theta: float, m: float) -> None:
+    """Whatever the magnitudes, and next to the threshold too."""
+    for utilization in (demand, math.nextafter(1 / m, 1.0)):
+        with contextlib.suppress(laws.DomainError):
+            assert laws.separatrix_depth(utilization, theta, m) >= 0

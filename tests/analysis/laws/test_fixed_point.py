@@ -111,6 +111,13 @@ def test_endless_clients_settle_only_while_all_is_served() -> None:
     assert math.isinf(laws.fixed_point_load(0.95, math.inf, 0.1))
 
 
+def test_demand_without_measure_fails_all_of_its_attempts() -> None:
+    """The load nears λm, and is infinite once that is more than a float holds."""
+    assert laws.fixed_point_load(1e300, 3, 0) == pytest.approx(3e300, rel=1e-12)
+    assert laws.fixed_point_load(1e17, 3, 0.1) == pytest.approx(3e17, rel=1e-12)
+    assert math.isinf(laws.fixed_point_load(1e308, 1e308, 0))
+
+
 @pytest.mark.parametrize(
     ("demand", "m", "base", "width", "fields"),
     [
