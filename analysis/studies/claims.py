@@ -21,7 +21,10 @@ class Claim:
 
     ``claimed`` and ``ours`` are the figures in words with their units, ours with its interval and the
     number of seeds; ``agrees`` is None where the source's figure cannot be compared; ``why`` says by
-    which rule it agrees, or what explains the difference.
+    which rule it agrees, or what explains the difference. ``fitted`` names what the source leaves open
+    and we chose so that its figure comes out, or could have: agreement then shows that the figure is
+    possible, not that it is right. ``recomputed`` marks a figure that is not the source's but from an
+    earlier simulation of ours, so that the line is a check of the simulator.
     """
 
     statement: str
@@ -30,6 +33,8 @@ class Claim:
     ours: str
     agrees: bool | None
     why: str
+    fitted: str = ""
+    recomputed: bool = False
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,7 @@ def _exercise() -> list[Claim]:
     two, three = (laws.fixed_point_enclosure(u, m, b).middle for u, m, b, _ in RECOMPUTED)
     threshold = laws.first_overload_utilization(3, 0.05)
     constant = laws.retry_amplification(3, 0.05)
-    close_to = close(moved, 1e-4, 0.5)
+    close_to = as_printed(moved * 1e4, "1")
     edge = as_printed(constant, "1.0525")
     return [
         Claim(
@@ -232,7 +232,7 @@ def _exercise() -> list[Claim]:
             "one part in ten thousand",
             f"{moved * 1e4:.2f} parts in ten thousand",
             close_to.agrees,
-            "from 0.94725 to 0.94736; right to the one digit given",
+            f"from {float(low.middle):.5f} to {float(high.middle):.5f}; {close_to.why}, which is one",
         ),
         Claim(
             "At λ = 0.98 two and three retries both storm, three harder",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,19 +15,19 @@ Record = Mapping[str, Any]
 def page(record: Record) -> str:
     """A study: what made it, the table of claims, the disagreements in plain words, the figures."""
     parts = [MARK, f"# {record['title']}", _made(record), _table(record["claims"]), _findings(record)]
+    parts += [*_fitted(record["claims"]), *_checks(record["claims"])]
     if record["figures"]:
         parts += ["## Figures", *map(_figure, record["figures"])]
     return "\n\n".join(parts) + "\n"
 
 
 def index(records: Sequence[Record]) -> str:
-    """The studies with how many claims agree."""
+    """The studies with how many claims agree, and how."""
     rows = [
         (
             f"[{r['title']}]({r['name']}.md)",
-            r["counts"]["agree"],
-            r["counts"]["disagree"],
-            r["counts"]["not_compared"],
+            *(r["counts"].get(key, 0) for key in ("agree", "agree_fitted", "disagree", "not_compared")),
+            _own_checks(r["counts"]),
             r["settings"].get("effort", "–"),
             r["date"],
         )
@@ -43,7 +44,14 @@ def index(records: Sequence[Record]) -> str:
         " it is",
         "listed and explained, not tuned away. `make results` makes all of this again.",
         "",
-        *_rows(("study", "agree", "disagree", "not comparable", "effort", "date"), rows),
+        "*Fitted* are claims that agree with a parameter which the source leaves open and we chose: they are",
+        "possible, no more. *Not comparable* are also those for which our own chance is too large to tell,",
+        "as it is at a low effort. *Own checks* are lines against an earlier simulation of ours, not against",
+        "a source.",
+        "",
+        *_rows(
+            ("study", "agree", "fitted", "disagree", "not comparable", "own checks", "effort", "date"), rows
+        ),
     ]
     return "\n".join(lines) + "\n"
 
@@ -57,31 +65,85 @@ def _made(record: Record) -> str:
     return (
         f"Made by `{record['command']}` on {record['date']} with {versions}. The same command gives the same"
         f" numbers again.\n\n{source}Settings: {settings}.\n\n"
-        f"**{count['agree']} claims agree, {count['disagree']} disagree,"
-        f" {count['not_compared']} cannot be compared.** All numbers:"
-        f" [{record['name']}.json]({record['name']}.json)."
+        f"**{count['agree']} claims agree, {count['agree_fitted']} more with a parameter of ours fitted to"
+        f" them, {count['disagree']} disagree, {count['not_compared']} cannot be compared.**"
+        f"{_own_checks_sentence(count)} All numbers: [{record['name']}.json]({record['name']}.json)."
     )
 
 
 def _table(claims: Sequence[Record]) -> str:
     head = ("claim", "source", "source's figure", "ours", "agrees", "why")
     rows = [
-        (c["statement"], c["source"], c["claimed"], c["ours"], VERDICTS[c["agrees"]], c["why"])
+        (c["statement"], c["source"], c["claimed"], c["ours"], _verdict(c), c["why"] + _fitted_words(c))
         for c in claims
     ]
     return "\n".join(_rows(head, rows))
 
 
 def _findings(record: Record) -> str:
-    refuted = [claim for claim in record["claims"] if claim["agrees"] is False]
+    refuted = [c for c in record["claims"] if c["agrees"] is False and not c["recomputed"]]
     if not refuted:
-        return "## Findings\n\nEvery claim that can be compared agrees."
+        return "## Findings\n\nNo claim that can be compared disagrees."
     items = [
         f"- **{claim['statement']}** ({claim['source']}): the source says {claim['claimed']}; we find"
-        f" {claim['ours']}. {_sentence(claim['why'])}"
+        f" {claim['ours']}. {_sentence(claim['why'] + _fitted_words(claim))}"
         for claim in refuted
     ]
     return "## Findings\n\nWhere the source and our figures disagree:\n\n" + "\n".join(items)
+
+
+def _fitted(claims: Sequence[Record]) -> list[str]:
+    """What was fitted, and to how many of the claims that agree."""
+    uses = Counter(c["fitted"] for c in claims if c["fitted"] and c["agrees"])
+    if not uses:
+        return []
+    items = "\n".join(f"- {words}: {n} claim{'' if n == 1 else 's'}" for words, n in uses.items())
+    return [
+        "## Fitted",
+        "These agree with something that the source leaves open and we chose so that its figures come out, or"
+        " could have. They show that the figures are possible, not that they are right:",
+        items,
+    ]
+
+
+def _checks(claims: Sequence[Record]) -> list[str]:
+    """Which of our own earlier figures do not come out again."""
+    failed = [c for c in claims if c["recomputed"] and c["agrees"] is False]
+    if not failed:
+        return []
+    items = "\n".join(
+        f"- **{c['statement']}**: {c['claimed']} before, {c['ours']} now. {_sentence(c['why'])}"
+        for c in failed
+    )
+    return ["## Own checks", "Earlier figures of ours that do not come out again:", items]
+
+
+def _verdict(claim: Record) -> str:
+    words = VERDICTS[claim["agrees"]]
+    if claim["recomputed"]:
+        return f"{words} (own check)"
+    return f"{words} (fitted)" if claim["agrees"] and claim["fitted"] else words
+
+
+def _fitted_words(claim: Record) -> str:
+    """What is fitted, unless the reason says so already."""
+    fitted = claim["fitted"]
+    return f". Fitted or open: {fitted}" if fitted and fitted not in claim["why"] else ""
+
+
+def _own_checks(count: Record) -> str:
+    hold, fail = count.get("checks_hold", 0), count.get("checks_fail", 0)
+    return f"{hold} of {hold + fail} hold" if hold + fail else "–"
+
+
+def _own_checks_sentence(count: Record) -> str:
+    hold, fail, neither = (count[f"checks_{key}"] for key in ("hold", "fail", "not_compared"))
+    if not hold + fail + neither:
+        return ""
+    return (
+        f" {hold + fail + neither} more lines check our simulator against an earlier one of ours: {hold}"
+        f" hold, {fail} do not, {neither} cannot be compared."
+    )
 
 
 def _figure(figure: Record) -> str:

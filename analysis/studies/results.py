@@ -77,12 +77,19 @@ def write_index(directory: Path) -> None:
 
 
 def counts(result: StudyResult) -> dict[str, int]:
-    """How many claims agree, disagree, and cannot be compared."""
-    verdicts = [claim.agrees for claim in result.claims]
+    """How many claims of the source agree by themselves, agree with something of ours fitted to them,
+    disagree, and cannot be compared; and how many checks against our own recomputation hold or do not.
+    """
+    source = [claim for claim in result.claims if not claim.recomputed]
+    checks = [claim for claim in result.claims if claim.recomputed]
     return {
-        "agree": verdicts.count(True),
-        "disagree": verdicts.count(False),
-        "not_compared": verdicts.count(None),
+        "agree": sum(claim.agrees is True and not claim.fitted for claim in source),
+        "agree_fitted": sum(claim.agrees is True and bool(claim.fitted) for claim in source),
+        "disagree": sum(claim.agrees is False for claim in source),
+        "not_compared": sum(claim.agrees is None for claim in source),
+        "checks_hold": sum(claim.agrees is True for claim in checks),
+        "checks_fail": sum(claim.agrees is False for claim in checks),
+        "checks_not_compared": sum(claim.agrees is None for claim in checks),
     }
 
 

@@ -26,13 +26,25 @@ class Sample:
         return cls(tuple(float(value) for value in values))
 
     @property
+    def infinite(self) -> int:
+        """How many values are infinite, which is what never happened."""
+        return sum(map(math.isinf, self.values))
+
+    @property
+    def finite(self) -> Sample:
+        """The others."""
+        return Sample(tuple(value for value in self.values if not math.isinf(value)))
+
+    @property
     def mean(self) -> float:
-        """Arithmetic mean; NaN for an empty sample."""
+        """Arithmetic mean; NaN for an empty sample, infinite if a value is."""
         return float(np.mean(self.values)) if self.values else math.nan
 
     @property
     def sd(self) -> float:
-        """Standard deviation between seeds; 0 for fewer than two."""
+        """Standard deviation between seeds; 0 for fewer than two, NaN if a value is infinite."""
+        if self.infinite:
+            return math.nan
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else 0.0
 
     @property
@@ -43,7 +55,11 @@ class Sample:
     @property
     def prediction(self) -> tuple[float, float]:
         """Where a single further run falls with 95% chance."""
-        reach = self._t * self.sd * math.sqrt(1.0 + 1.0 / max(1, len(self.values)))
+        return self.further_run()
+
+    def further_run(self, spread: float = 1.0) -> tuple[float, float]:
+        """The same of a run whose standard deviation is ``spread`` times that of these."""
+        reach = self._t * self.sd * math.sqrt(spread**2 + 1.0 / max(1, len(self.values)))
         return self.mean - reach, self.mean + reach
 
     @property
@@ -52,8 +68,14 @@ class Sample:
         return float(stdtrit(degrees, (1 + CONFIDENCE) / 2)) if degrees > 0 else 0.0
 
     def words(self, unit: str = "", *, digits: int = 4, of: str = "seed") -> str:
-        """Mean, 95% interval and how many values: "2,371 ± 12 s (8 seeds)"."""
+        """Mean, 95% interval and how many values: "2,371 ± 12 s (8 seeds)".
+
+        Infinite values are counted and kept out of the mean: "never in 1 of 8 seeds".
+        """
         count = len(self.values)
+        if never := self.infinite:
+            rest = "" if never == count else f"{self.finite.words(unit, digits=digits, of=of)}, "
+            return f"{rest}never in {never:,} of {count:,} {of}{'s' if count != 1 else ''}"
         interval = f" ± {number(self.half_width, 2)}" if count > 1 else ""
         return f"{number(self.mean, digits)}{interval}{unit} ({count:,} {of}{'s' if count != 1 else ''})"
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from analysis.studies.agreement import Agreement
+from analysis.studies.agreement import Agreement, all_hold, interval_within, wide
 from analysis.studies.claims import Claim
-from analysis.studies.collapse_law.judgement import claim, mean_over
+from analysis.studies.collapse_law.judgement import ORDER, above, claim, descending, difference, mean_over
 from analysis.studies.collapse_law.protocol import POLICIES
 from analysis.studies.collapse_law.rows import Row, pick, sample
-from analysis.studies.collapse_law.shares import Z
 from analysis.studies.sample import Sample
 from analysis.wording import number, percent
 
@@ -82,28 +81,48 @@ def margin_claims(rows: Sequence[Row]) -> list[Claim]:
 
 def _never_best(rows: Sequence[Row]) -> Claim:
     """Instant retry is worst or tied: nowhere is another policy below it by more than chance."""
-    worse = [
-        f"{policy} at θ = {theta:g}"
+    gaps = {
+        (theta, policy): _gap(rows, theta, policy, "none")
         for theta in MARGINS
         for policy in POLICIES
-        if policy != "none" and _gap(rows, theta, policy, "none")[1] < 0
-    ]
-    words = "worst or tied at every θ" if not worse else "below instant retry: " + ", ".join(worse)
+        if policy != "none"
+    }
+    worse = [f"{policy} at θ = {theta:g}" for (theta, policy), gap in gaps.items() if above(gap) is False]
     return claim(
         "Instant retry is never best: worst or tied at every θ",
         "§6.4",
         "worst or tied",
-        words,
-        Agreement(not worse, "95% intervals of the differences of the means"),
+        "worst or tied at every θ" if not worse else "below instant retry: " + ", ".join(worse),
+        _untold(not worse, rows, [(theta, "none", gap) for (theta, _), gap in gaps.items()]),
     )
+
+
+def _untold(
+    agrees: bool, rows: Sequence[Row], gaps: Sequence[tuple[float, str, tuple[float, float]]]
+) -> Agreement:
+    """A claim that there is no difference: (θ, policy to compare with, interval of a difference from it).
+
+    Not seeing one says something only if the intervals are narrow.
+    """
+    widths = [(high - low) / sample(pick(rows, theta=t, policy=p)).mean for t, p, (low, high) in gaps]
+    words = f"95% intervals of the differences of the means, at most {percent(max(widths))} of the mean wide"
+    if agrees and wide(max(widths), 1.0):
+        return Agreement(None, f"{words}, which is too wide to tell")
+    return Agreement(agrees, words)
 
 
 def _any_backoff(rows: Sequence[Row]) -> list[Claim]:
     """Whether every backoff beats none at θ = 2, and by as much as the source says."""
     none = sample(pick(rows, theta=2.0, policy="none")).mean
     gaps = {policy: _gap(rows, 2.0, policy, "none") for policy in POLICIES if policy != "none"}
-    gains = ", ".join(f"{policy} {_signed((low + high) / 2 / none)}" for policy, (low, high) in gaps.items())
+    gains = ", ".join(
+        f"{policy} {_signed((low + high) / 2 / none)} ± {percent((high - low) / 2 / none)}"
+        for policy, (low, high) in gaps.items()
+    )
+    beats = all_hold(above(gap) for gap in gaps.values())
     off = [policy for policy, (low, high) in gaps.items() if not low <= GAIN * none <= high]
+    too_wide = wide(max((high - low) / none for low, high in gaps.values()), GAIN)
+    held = f"all hold it, but {too_wide}" if too_wide else "all hold it"
     return [
         claim(
             "At θ = 2 any backoff beats none",
@@ -111,7 +130,9 @@ def _any_backoff(rows: Sequence[Row]) -> list[Claim]:
             "any",
             gains,
             Agreement(
-                all(low > 0 for low, _ in gaps.values()), "judged as: each is above, with 95% confidence"
+                beats,
+                "judged as: each is above, with 95% confidence"
+                + (", which is not so of all, nor is any below" if beats is None else ""),
             ),
         ),
         claim(
@@ -120,9 +141,9 @@ def _any_backoff(rows: Sequence[Row]) -> list[Claim]:
             _signed(GAIN),
             gains,
             Agreement(
-                not off,
+                False if off else (None if too_wide else True),
                 "95% intervals of the differences of the means, which "
-                + (f"leave it out for {', '.join(off)}" if off else "all hold it"),
+                + (f"leave it out for {', '.join(off)}" if off else held),
             ),
         ),
     ]
@@ -131,19 +152,19 @@ def _any_backoff(rows: Sequence[Row]) -> list[Claim]:
 def _choice(rows: Sequence[Row]) -> Claim:
     """The source cannot tell the backoffs from one another; can we?"""
     pairs = (("exponential", "jitter"), ("jitter", "fixed"), ("exponential", "fixed"))
+    gaps = {(t, a, b): _gap(rows, t, a, b) for t in MARGINS for a, b in pairs}
     found = [
-        f"{better} above {worse} by {number(low, 2)} to {number(high, 2)}μ at θ = {theta:g}"
-        for theta in MARGINS
-        for better, worse in pairs
-        for low, high in [_gap(rows, theta, better, worse)]
-        if low > 0 or high < 0
+        f"{better} {'above' if low > 0 else 'below'} {worse} by {number(min(abs(low), abs(high)), 2)} to "
+        f"{number(max(abs(low), abs(high)), 2)}μ at θ = {theta:g}"
+        for (theta, better, worse), (low, high) in gaps.items()
+        if above((low, high)) is not None
     ]
     return claim(
         "Which backoff it is makes no difference that can be resolved",
         "§6.2, §8",
         "backoff against none is the only separation at θ = 2",
         "; ".join(found) if found else "no difference with 95% confidence",
-        Agreement(not found, "95% intervals of the differences of the means"),
+        _untold(not found, rows, [(t, b, gap) for (t, _, b), gap in gaps.items()]),
     )
 
 
@@ -152,14 +173,23 @@ def _signed(ratio: float) -> str:
 
 
 def _converge(rows: Sequence[Row]) -> Claim:
-    means = {policy: margins(pick(rows, theta=20.0, policy=policy)).mean for policy in POLICIES}
-    low, high = min(means.values()), max(means.values())
+    found = [margins(pick(rows, theta=20.0, policy=policy)) for policy in POLICIES]
+    means = [ours.mean for ours in found]
+    widest = max(ours.half_width for ours in found)
+    agrees = all_hold(
+        interval_within(ours.mean - ours.half_width, ours.mean + ours.half_width, 0.93, 1.04)
+        for ours in found
+    )
     return claim(
         "At θ = 20 all policies collapse at the ceiling",
         "§6.4",
         "0.95 to 1.02 of it",
-        f"{number(low)} to {number(high)} of it",
-        Agreement(low >= 0.94 and high <= 1.03, "judged as: every mean within 0.01 of the source's range"),
+        f"{number(min(means))} to {number(max(means))} of it, ± {number(widest, 2)} at most",
+        Agreement(
+            agrees,
+            "judged as: the 95% interval of every mean within 0.02 of the source's range"
+            + (", which some straddle" if agrees is None else ""),
+        ),
     )
 
 
@@ -172,11 +202,11 @@ def _resonance(rows: Sequence[Row]) -> Claim:
         "§6.4",
         "0.364 ± 0.039 against 0.382 ± 0.096",
         f"{number(fixed)} against {number(none)}; difference {number(low, 2)} to {number(high, 2)} (95%)",
-        Agreement(
-            tied,
-            "the interval of the difference holds 0"
-            if tied
-            else "more seeds tell them apart: fixed backoff is "
+        _untold(True, rows, [(5.0, "none", (low, high))])
+        if tied
+        else Agreement(
+            False,
+            "more seeds tell them apart: fixed backoff is "
             f"{'better' if low > 0 else 'worse'} by {percent(abs(fixed / none - 1))}"
             + (", so that there is no resonance penalty, as the source concludes" if low > 0 else ""),
         ),
@@ -186,8 +216,7 @@ def _resonance(rows: Sequence[Row]) -> Claim:
 def _gap(rows: Sequence[Row], theta: float, policy: str, other: str) -> tuple[float, float]:
     """The 95% interval of one policy's mean collapse load minus another's."""
     a, b = (sample(pick(rows, theta=theta, policy=name)) for name in (policy, other))
-    reach = Z * math.hypot(a.sd / math.sqrt(len(a.values)), b.sd / math.sqrt(len(b.values)))
-    return a.mean - b.mean - reach, a.mean - b.mean + reach
+    return difference(a, b)
 
 
 def timeout_claims(rows: Sequence[Row]) -> list[Claim]:
@@ -199,7 +228,7 @@ def timeout_claims(rows: Sequence[Row]) -> list[Claim]:
             f"{_signed(claimed)} (3 seeds)",
             f"{percent((off := Sample.of(m - 1 for m in margins(pick(rows, theta=theta)).values)).mean)} "
             f"± {percent(off.half_width)} ({len(off.values)} seeds)",
-            mean_over(off, claimed, 3),
+            mean_over(off, claimed, 3, scale=1 + claimed),
         )
         for theta, claimed in TIMEOUTS.items()
     ]
@@ -231,7 +260,9 @@ def _contradicted(max_attempts: int, judged: Agreement) -> Agreement:
 def _onset(rows: Sequence[Row]) -> list[Claim]:
     """How the onset moves with m, and whether by more than the ceiling does."""
     few, many = (pick(rows, theta=2.0, max_attempts=m) for m in (2, 8))
-    means = [sample(pick(rows, theta=2.0, max_attempts=m)).mean for m in ATTEMPTS]
+    found = [sample(pick(rows, theta=2.0, max_attempts=m)) for m in ATTEMPTS]
+    means = [ours.mean for ours in found]
+    falls = descending(found)
     onset, ceiling = means[0] / means[-1], few["ceiling"] / many["ceiling"]
     relative = [sample(row).half_width / sample(row).mean for row in (few, many)]
     reach = onset * math.hypot(*relative)
@@ -241,7 +272,7 @@ def _onset(rows: Sequence[Row]) -> list[Claim]:
             "§6.7",
             "0.200, 0.234, 0.267μ",
             ", ".join(f"{number(mean)}" for mean in reversed(means)) + "μ",
-            Agreement(means == sorted(means, reverse=True), "in the same order"),
+            Agreement(falls, ORDER[falls]),
         ),
         claim(
             "From m = 8 to m = 2 the collapse load at θ = 2 moves more strongly than the ceiling",
@@ -269,16 +300,25 @@ def horizon_claims(rows: Sequence[Row]) -> list[Claim]:
         )
         for factor, (claimed, sd) in HORIZONS.items()
     ]
-    means = [sample(pick(rows, factor=factor)).mean for factor in HORIZONS]
+    found = [sample(pick(rows, factor=factor)) for factor in HORIZONS]
+    means = [ours.mean for ours in found]
+    ceiling = rows[0]["ceiling"]
+    agrees = all_hold(
+        [
+            descending(found),
+            *(
+                interval_within(ours.mean - ours.half_width, ours.mean + ours.half_width, 0.0, ceiling)
+                for ours in found
+            ),
+        ]
+    )
     return [
         *lines,
         claim(
             "Longer windows tip earlier: the means fall with the horizon and none crosses the ceiling",
             "§6.2",
             "0.502 to 0.384μ, ceiling 0.544μ",
-            f"{number(means[0])} to {number(means[-1])}μ, ceiling {number(rows[0]['ceiling'])}μ",
-            Agreement(
-                means == sorted(means, reverse=True) and means[0] < rows[0]["ceiling"], "in the same order"
-            ),
+            f"{', '.join(number(mean) for mean in means)}μ, ceiling {number(ceiling)}μ",
+            Agreement(agrees, f"{ORDER[descending(found)]}; none may reach the ceiling with its interval"),
         ),
     ]

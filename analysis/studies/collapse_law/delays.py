@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.simulation.run import SimulatedRun
-from analysis.studies.agreement import Agreement
+from analysis.studies.agreement import Agreement, wide
 from analysis.studies.claims import Claim
 from analysis.studies.collapse_law.bisection import for_each
-from analysis.studies.collapse_law.judgement import claim
+from analysis.studies.collapse_law.judgement import PRINTED, claim
 from analysis.studies.collapse_law.protocol import POLICIES, collapsed, steady, windows_s
 from analysis.studies.collapse_law.ratios import PooledRatio
 from analysis.studies.collapse_law.rows import Row
@@ -64,6 +64,7 @@ def claims(rows: list[Row]) -> list[Claim]:
         gap = abs(row["pooled"] - claimed)
         allowed = row["half_width_95"] * math.sqrt(1 + row["seeds"] / SOURCE_SEEDS)
         ok = gap <= allowed + 1e-6
+        too_wide = wide(2 * row["half_width_95"], max(claimed, PRINTED)) if ok else ""
         lines.append(
             claim(
                 f"Mean backoff at θ = {THETA:g}, λ = {LOAD}μ, m = 6, {row['policy']}",
@@ -72,8 +73,9 @@ def claims(rows: list[Row]) -> list[Claim]:
                 f"{number(row['pooled'])} ± {number(row['half_width_95'], 2)} over the retries of "
                 f"{row['seeds']} runs; {number(row['with_tipped_runs'])} with the {row['tipped']} that tip",
                 Agreement(
-                    ok,
-                    f"ours is off by {number(gap, 2)}, {'within' if ok else 'beyond'} the "
+                    None if too_wide else ok,
+                    f"{too_wide + '; ' if too_wide else ''}ours is off by {number(gap, 2)}, "
+                    f"{'within' if ok else 'beyond'} the "
                     f"±{number(allowed, 2)} of {SOURCE_SEEDS} seeds (how many the source used is not said)"
                     + EXPLAINED.get(row["policy"], ""),
                 ),

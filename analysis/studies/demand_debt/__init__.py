@@ -51,7 +51,7 @@ def run(effort: float, progress: Progress) -> StudyResult:
             "simulated_pods": f"{specimen.scaled_rate(effort):g}/s",
             "timeout_s": specimen.TIMEOUT_S,
             "attempts": specimen.ATTEMPTS,
-            "seeds": f"{len(specimen.seeds(effort, recovery.SEEDS))} per recovery time",
+            "seeds": f"{len(specimen.seeds(effort, recovery.SEEDS, recovery.SEEDS))} per recovery time",
             "recovered": "the backlog is back to zero and nothing is late any more",
         },
     )

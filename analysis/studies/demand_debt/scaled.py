@@ -15,26 +15,35 @@ from analysis.studies.demand_debt.specimen import (
     PODS,
     RATE_PER_POD,
     experiment,
+    looks_s,
     recovered_at_s,
     scaled_rate,
     seeds,
 )
 from analysis.studies.sample import Sample
+from analysis.wording import percent
 from domain.backoff import Backoff
 from domain.experiment import Experiment, Phase
-from domain.fleet import Fleet
+from domain.fleet import Fleet, specimen
 
 CALM_S = 300.0
 WATCH_S = 2000.0
 SIMULATED_WATCH_S = 1200.0
 SEEDS = 3
 LOSS_OVER_S = 900.0
-"""The source states losses as a share of "the run" and not how long that is; over 900 s they come out as it
-prints them."""
+"""The source states losses as a share of "the run" and not how long that is; chosen because over 900 s they
+come out as it prints them, so that a loss which agrees is fitted."""
+LOSS_FITTED = f"the length of the run, {LOSS_OVER_S:g} s, over which losses are counted"
 DELAYS_S = ((0.0, 15.0), (0.0, 30.0), (15.0, 15.0), (15.0, 30.0), (30.0, 15.0))
-"""Lags and windows of the metrics other than ours, ``domain.fleet.specimen``'s: the source gives none."""
+"""Lags and windows of the metrics other than ours: the source gives none."""
 
-OTHER_METRICS = "with other lags and windows of the metric, which the source leaves open"
+METRICS = "metric windows, sync period and tolerance"
+"""What ``domain.fleet.specimen`` chose so that the source's table of three signals comes out."""
+_FLEET = specimen("cpu")
+SETTING = (
+    f"windows of {_FLEET.cpu_window_s:g} s (CPU) and {_FLEET.rate_window_s:g} s (rates), a sync period of"
+    f" {_FLEET.sync_period_s:g} s and a tolerance of {percent(_FLEET.tolerance)}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,7 @@ class Step:
         """When it is healthy again request by request, one time per seed; infinite for never."""
         short = replace(self, watch_s=SIMULATED_WATCH_S)
         wanted = short.experiment(scaled_rate(effort))
-        edges = np.arange(0.0, wanted.duration_s + 0.5, 1.0)
+        edges = looks_s(wanted.duration_s, 1.0)
         runs = simulate_fleet(
             wanted, self.fleet, seeds(effort, SEEDS), edges_s=edges, retry_budget=self.budget
         )

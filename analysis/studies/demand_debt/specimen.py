@@ -38,9 +38,9 @@ def scaled_rate(effort: float) -> float:
     return RATE_PER_POD * min(1.0, max(0.05, effort))
 
 
-def seeds(effort: float, at_one: int) -> list[int]:
-    """Seeds 1, 2, …: ``at_one`` of them at effort 1, never fewer than three."""
-    return list(range(1, max(3, round(at_one * effort)) + 1))
+def seeds(effort: float, at_one: int, fewest: int = 3) -> list[int]:
+    """Seeds 1, 2, …: ``at_one`` of them at effort 1, never fewer than ``fewest``."""
+    return list(range(1, max(fewest, round(at_one * effort)) + 1))
 
 
 def experiment(
@@ -140,15 +140,18 @@ class Spike:
         """Simulated runs, looked at every second, or less often if that is over ``MOST_LOOKS`` times."""
         wanted = self.experiment(rate_per_pod)
         every_s = max(1, math.ceil(wanted.duration_s / MOST_LOOKS))
-        edges = np.arange(0.0, wanted.duration_s + every_s / 2, every_s)
-        return simulate_seeds(
-            wanted, chosen, edges_s=edges.tolist(), retry_budget=self.budget, on_done=on_done
-        )
+        edges = looks_s(wanted.duration_s, every_s)
+        return simulate_seeds(wanted, chosen, edges_s=edges, retry_budget=self.budget, on_done=on_done)
 
     def recovered_s(self, counts: Counts) -> Sample:
         """Recovery times, one per seed; infinite for a run that ended failing, 0 where nothing was late."""
         at = [recovered_at_s(counts, row, self.pods) for row in range(len(counts.seeds))]
         return Sample.of(max(0.0, t - self.end_s) for t in at)
+
+
+def looks_s(duration_s: float, every_s: float) -> list[float]:
+    """Every ``every_s`` from zero on, and at the end of the run, which is never passed."""
+    return [*np.arange(0.0, duration_s - 1e-6, every_s).tolist(), duration_s]
 
 
 def recovered_at_s(counts: Counts, row: int, pods: int) -> float:

@@ -91,13 +91,14 @@ def _ceiling() -> Claim:
 
 def _retries_or_attempts() -> Claim:
     ceiling = Chain(services=5, max_attempts=4).exact(1.0, "each hop alone")[0]
+    judged = same(ceiling, 81.0)
     return Claim(
         '"Each tier is allowed up to 3 retries" has the ceiling 3⁴ = 81×',
         SOURCE,
         "81×",
         f"{ceiling:g}×",
-        False,
-        "three retries are four attempts, so the ceiling would be 4⁴. The figures belong to three attempts,"
+        judged.agrees,
+        "three retries are four attempts, so the ceiling is 4⁴. The figures belong to three attempts,"
         " which is two retries: the listing's k counts attempts",
     )
 

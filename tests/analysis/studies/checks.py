@@ -8,7 +8,7 @@ from pathlib import Path
 from analysis.studies.claims import StudyResult
 from analysis.studies.results import plain
 
-LARGEST_PNG = 120_000
+LARGEST_PNG = 150_000
 
 
 def silent(_what: str, _share: float) -> None:

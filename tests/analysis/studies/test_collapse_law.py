@@ -14,6 +14,7 @@ from matplotlib.image import imread
 from analysis.studies.claims import StudyResult
 from analysis.studies.collapse_law import TITLE, bisection, run
 from analysis.studies.collapse_law.study import PARTS
+from tests.analysis.studies.checks import LARGEST_PNG
 
 EFFORT = 0.02
 CLAIMS = {
@@ -28,7 +29,7 @@ CLAIMS = {
     "000 §6.1": 6,
     "000 §6.2": 22,
     "000 §6.2, §8": 1,
-    "000 §6.2, recomputed": 7,
+    "recomputed (2,000 seeds)": 7,
     "000 §6.3": 12,
     "000 §6.4": 17,
     "000 §6.5": 21,
@@ -72,6 +73,28 @@ def test_every_claim_is_in_words(result: StudyResult) -> None:
         assert not {"nan", "inf", "None"} & set(" ".join(words).replace(",", " ").split()), claim
 
 
+def test_recomputed_figures_are_marked(result: StudyResult) -> None:
+    """They check the simulator, and nothing else does."""
+    for claim in result.claims:
+        assert claim.recomputed == claim.source.startswith("recomputed"), claim
+        assert not (claim.recomputed and claim.fitted)
+
+
+def test_what_rests_on_a_choice_of_ours_is_fitted(result: StudyResult) -> None:
+    """The time before shedding, the dwell of the ramp and of the drain, what a rejected attempt does."""
+    for words in (
+        "m = ∞: depth",
+        "On the way up the ramp",
+        "L = 2, ",
+        "L = 5 (",
+        "a collapsed system recovers",
+    ):
+        rows = [claim for claim in result.claims if words in claim.statement]
+        assert rows
+        assert all(claim.fitted for claim in rows), words
+    assert not any(claim.fitted for claim in result.claims if claim.statement.startswith("No cap"))
+
+
 def test_what_needs_no_seeds_agrees(result: StudyResult) -> None:
     """The source's arithmetic on the curve is right, whatever the effort."""
     theory = [
@@ -103,6 +126,7 @@ def test_every_figure_is_a_picture(result: StudyResult, tmp_path: Path) -> None:
         figure.draw(path)
         picture = np.asarray(imread(io.BytesIO(path.read_bytes()), format="png"))
         assert min(picture.shape[:2]) > 500
+        assert path.stat().st_size < LARGEST_PNG
         assert picture[..., :3].std() > 0.05
         assert len(figure.caption) > 80
 

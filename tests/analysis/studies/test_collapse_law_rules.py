@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
+from analysis.studies.claims import Claim
 from analysis.studies.collapse_law.bisection import for_each, threshold
-from analysis.studies.collapse_law.judgement import mean_over, median_errors, share_over, single_run
+from analysis.studies.collapse_law.caps import _readings
+from analysis.studies.collapse_law.judgement import (
+    above,
+    descending,
+    difference,
+    mean_over,
+    median_errors,
+    share_over,
+    single_run,
+)
 from analysis.studies.collapse_law.ratios import PooledRatio
-from analysis.studies.collapse_law.rows import pick, plain_attempts, plain_values
+from analysis.studies.collapse_law.rows import Row, pick, plain_attempts, plain_values
 from analysis.studies.collapse_law.seeds import seeds_of
 from analysis.studies.collapse_law.shares import Share
+from analysis.studies.collapse_law.tipping import _every, half_load
 from analysis.studies.sample import Sample
 
 
@@ -48,18 +61,80 @@ def test_a_mean_of_few_seeds_agrees_within_its_error() -> None:
     """With a spread of 1 a mean over four seeds may be 0.98 off, and no more."""
     sample = Sample.of([0.0] * 1000)
     assert mean_over(sample, 0.97, 4, 1.0).agrees
-    assert not mean_over(sample, 0.99, 4, 1.0).agrees
+    assert mean_over(sample, 0.99, 4, 1.0).agrees is False
     assert "its spread" in mean_over(sample, 0.97, 4, 1.0).why
-    assert "our spread" in mean_over(sample, 0.97, 4).why
+    assert "our spread (it gives none)" in mean_over(sample, 0.97, 4).why
 
 
 def test_a_single_run_must_be_one_of_the_middle() -> None:
     """The middle 95% of 0, …, 100; a range agrees if part of it is inside."""
-    sample = Sample.of(range(101))
-    assert single_run(sample, 97.0).agrees
-    assert not single_run(sample, 99.0).agrees
-    assert single_run(sample, 97.0, 120.0).agrees
+    sample = Sample.of(range(1000, 1101))
+    assert single_run(sample, 1097.0).agrees
+    assert single_run(sample, 1099.0).agrees is False
+    assert single_run(sample, 1097.0, 1120.0).agrees
     assert single_run(Sample.of(range(10)), 1.0).agrees is None
+
+
+def test_our_own_noise_confirms_nothing() -> None:
+    """An interval of ours wider than half of the figure is no agreement, but may still refute."""
+    noisy = Sample.of([0.0, 0.0, 1.0, 1.0, 0.5])
+    assert mean_over(noisy, 0.45, 3).agrees is None
+    assert mean_over(noisy, 9.0, 3, 0.1).agrees is False
+    assert mean_over(Sample.of([0.45] * 4), 0.45, 3).agrees is None
+    assert mean_over(Sample.of([-0.1, 0.1, 0.0, 0.02, -0.02]), 0.0, 3).agrees is None
+    assert mean_over(Sample.of([-0.1, 0.1, 0.0, 0.02, -0.02]), 0.0, 3, scale=1.0).agrees is True
+    assert share_over(Share(4, 8), 0.5, 8).agrees is None
+    assert single_run(Sample.of(range(101)), 50.0).agrees is None
+
+
+def test_a_difference_is_above_below_or_untold() -> None:
+    """Welch's interval, t of four degrees for equal spreads; one value has none."""
+    a, b = Sample.of([10.0, 11.0, 12.0]), Sample.of([1.0, 2.0, 3.0])
+    low, high = difference(a, b)
+    assert (low + high) / 2 == pytest.approx(9.0)
+    assert (high - low) / 2 == pytest.approx(2.776445 * math.sqrt(2 / 3), rel=1e-5)
+    assert above((low, high)) is True
+    assert above(difference(b, a)) is False
+    assert above(difference(a, a)) is None
+    assert above(difference(a, Sample.of([1.0]))) is None
+
+
+def test_an_order_of_means_needs_every_step() -> None:
+    """By chance three means are in order once in six; so each step must be beyond its interval."""
+    high, middle, low = (Sample.of([x, x + 0.1, x + 0.2]) for x in (3.0, 2.0, 1.0))
+    assert descending([high, middle, low]) is True
+    assert descending([high, low, middle]) is False
+    assert descending([high, high, low]) is None
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([True, False, None], [True, None, None]),
+        ([False, False], [False, False]),
+        ([None, False], [None, False]),
+    ],
+)
+def test_readings_refute_only_together(verdicts: list[bool | None], expected: list[bool | None]) -> None:
+    """If the source's figure comes out in one reading, the others were not its reading."""
+    rows = [Claim(f"{n}", "s", "1", "1", verdict, "so") for n, verdict in enumerate(verdicts)]
+    assert [row.agrees for row in _readings(rows)] == expected
+
+
+@pytest.mark.parametrize(("count", "of", "expected"), [(25, 25, None), (500, 500, True), (460, 500, False)])
+def test_every_run_needs_many(count: int, of: int, expected: bool | None) -> None:
+    """All of few runs may be all of most."""
+    assert _every(Share(count, of)) is expected
+
+
+def test_half_load_has_an_interval() -> None:
+    """Between loads, with fewer runs wider."""
+    rows: list[Row] = [
+        {"theta": 2.0, "load": x, **Share(round(x * n), n).plain()} for n in (1000,) for x in (0.1, 0.5, 0.9)
+    ]
+    middle, low, high = half_load(rows, 2.0)
+    assert middle == pytest.approx(0.5)
+    assert 0.45 < low < middle < high < 0.55
 
 
 def test_errors_of_groups() -> None:

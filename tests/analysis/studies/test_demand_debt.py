@@ -9,8 +9,11 @@ import pytest
 
 from analysis.studies import demand_debt
 from analysis.studies.claims import StudyResult
+from analysis.studies.demand_debt import specimen as spike_module
+from analysis.studies.demand_debt.recovery import HALF, SIX, Recovery, _models_agree
 from analysis.studies.demand_debt.scaled import Step
-from analysis.studies.demand_debt.specimen import Spike, scaled_rate, seeds
+from analysis.studies.demand_debt.specimen import Spike, looks_s, scaled_rate, seeds
+from analysis.studies.sample import Sample
 from domain.fleet import specimen
 from tests.analysis.studies.checks import check_result, silent, verdicts
 
@@ -79,6 +82,7 @@ def test_three_signals(signal: str, recovers_s: float, peak: float) -> None:
 def test_effort_changes_rate_and_seeds_only_where_it_says() -> None:
     """Never fewer than three seeds, never faster pods than the source's."""
     assert [len(seeds(effort, 5)) for effort in (0.02, 1.0, 2.0)] == [3, 5, 10]
+    assert [len(seeds(effort, 5, fewest=5)) for effort in (0.02, 1.0, 2.0)] == [5, 5, 10]
     assert [scaled_rate(effort) for effort in (0.02, 0.5, 1.0, 4.0)] == [5.0, 50.0, 100.0, 100.0]
 
 
@@ -91,7 +95,77 @@ def test_what_is_confirmed(result: StudyResult) -> None:
         "No trigger, 10 pods, ρ = 0.95, Aρ = 2.85",
         "Retry budget 50% at ρ = 0.8",
         "First attempts: state at the end",
+        "With two retries a first-attempt scaler is trapped from a target of",
         "F2: after the fivefold spike the 30% run recovers, the 40% run does not",
         "F4: with no step the pair holds",
     ):
         assert found[statement] is True, statement
+
+
+def test_what_is_fitted(result: StudyResult) -> None:
+    """Nothing that the autoscaler's metrics or the length of the run decide counts as plain agreement."""
+    fitted = {claim.statement: claim.fitted for claim in result.claims if claim.fitted}
+    for statement in (
+        "CPU: capacity meets the load after",
+        "Ingress rate: first-attempt work lost",
+        "First attempts: peak pods over pods needed",
+        "First attempts at a target of 30%: recovers after",
+        "First attempts at 50% with a retry budget of 20%: recovers after",
+        "F3: scaled on ingress, it recovers after",
+        "F3: its pods climb to the ceiling and settle",
+        "F4: paired, it recovers after",
+    ):
+        assert fitted[statement] == "metric windows, sync period and tolerance", statement
+    losses = [statement for statement, words in fitted.items() if "900 s" in words]
+    assert len(losses) == 3
+    assert not any("Retry stack" in statement or "No trigger" in statement for statement in fitted)
+
+
+@pytest.mark.parametrize("every_s", [1, 3, 4, 7, 10])
+@pytest.mark.parametrize("duration_s", [100.0, 101.0, 102.0, 103.0])
+def test_looks_never_pass_the_end(duration_s: float, every_s: int) -> None:
+    """The last look is at the end of the run, whatever the step; the others are whole steps."""
+    looks = looks_s(duration_s, every_s)
+    assert looks[0] == 0.0
+    assert looks[-1] == duration_s
+    assert looks[:-1] == [every_s * n for n in range(len(looks) - 1)]
+    assert 0 < looks[-1] - looks[-2] <= every_s
+
+
+def test_a_long_watch_with_rare_looks_can_be_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every third second or rarer, over a length that is no multiple of it."""
+    monkeypatch.setattr(spike_module, "MOST_LOOKS", 700)
+    spike = Spike(0.2, 10, 3)
+    counts = spike.counts(5.0, [1])
+    assert counts.edges_s[1] >= 3
+    assert counts.edges_s[-1] == spike.experiment().duration_s
+    assert math.isfinite(spike.recovered_s(counts).mean)
+
+
+@pytest.mark.parametrize(
+    ("values", "agrees"),
+    [
+        ([1000.0, 1001.0, 999.0], True),
+        ([1015.0, 1015.0, 1015.0], True),
+        ([1050.0, 1050.0, 1051.0], False),
+        ([900.0, 1000.0, 1100.0], None),
+        ([700.0, 1300.0, 1150.0], None),
+    ],
+)
+def test_more_noise_does_not_make_the_models_agree(values: list[float], agrees: bool | None) -> None:
+    """Within 2% means all of the interval; a wide one is undecided, not confirmed."""
+    recovery = Recovery({HALF: 1000.0}, {HALF: Sample.of(values)}, 100.0)
+    assert _models_agree(recovery).agrees is agrees
+
+
+def test_a_seed_that_never_recovers_is_left_out_and_said() -> None:
+    """It has no mean."""
+    recovery = Recovery(
+        {HALF: 1000.0, SIX: 1000.0},
+        {HALF: Sample.of([1000.0, math.inf]), SIX: Sample.of([1000.0, 1000.0])},
+        100.0,
+    )
+    judged = _models_agree(recovery)
+    assert judged.agrees is True
+    assert "1 left out, where a seed never recovers" in judged.why
+    assert _models_agree(Recovery({HALF: 1000.0}, {HALF: Sample.of([math.inf])}, 100.0)).agrees is None

@@ -91,3 +91,14 @@ def test_the_decision_table(
     """H = 4, R = 3: 256 against the slack, as the source's decision boundary says."""
     row = {"slack": slack, "deadline": deadline, "shared_budget": shared, "verdict": verdict}
     assert row in result.data["decisions"]
+
+
+def test_verdicts_follow_from_the_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other values, other verdicts: a predicate that fits, a rise that fits, a hop that is not constant."""
+    monkeypatch.setattr(hop_retries, "PREDICATE_SLACKS", (3.0,))
+    monkeypatch.setattr(hop_retries, "SAID_RISE", 1.03)
+    monkeypatch.setattr(hop_retries, "_lowered", lambda hops, at: 4.0**hops / (2 + at))
+    found = verdicts(hop_retries.run(0.01, silent))
+    assert found["Retrying is safe if and only if (1 + R)^H ≤ slack"] is True
+    assert found["A single slow dependency does that"] is True
+    assert found["Lowering R at the noisiest hop reduces fan-out by a constant factor"] is False

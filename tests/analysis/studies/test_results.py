@@ -29,6 +29,9 @@ def made_up(*, refuted: bool = True, name: str = "made-up") -> StudyResult:
     """A study with one claim of each kind."""
     claims = [
         Claim("A | B", "src 1", "1", "1", True, "the same"),
+        Claim("D", "src 4", "5", "5", True, "close", fitted="the window"),
+        Claim("E", "recomputed", "7", "7", True, "the same", recomputed=True),
+        Claim("F", "recomputed", "7", "8", False, "not the same", recomputed=True),
         Claim("Never compared", "src 2", "–", "2", None, "no figure given"),
     ]
     if refuted:
@@ -47,10 +50,18 @@ def test_the_page_has_table_findings_and_figures(tmp_path: Path) -> None:
     """Every claim is a row of one line; what is refuted is said again in words; figures have captions."""
     text = write_result(made_up(), tmp_path, MADE).read_text(encoding="utf-8")
     assert "`tipover validate made-up` on 2026-11-30" in text
-    assert "**1 claims agree, 1 disagree, 1 cannot be compared.**" in text
+    assert "**1 claims agree, 1 more with a parameter of ours fitted to them, 1 disagree, 1 cannot" in text
+    assert (
+        "2 more lines check our simulator against an earlier one of ours: 1 hold, 1 do not, 0 cannot" in text
+    )
+    assert "| D | src 4 | 5 | 5 | yes (fitted) | close. Fitted or open: the window |" in text
+    assert "| F | recomputed | 7 | 8 | **NO** (own check) | not the same |" in text
+    assert "- the window: 1 claim\n" in text[text.index("## Fitted") : text.index("## Own checks")]
+    assert "- **F**: 7 before, 8 now. Not the same." in text[text.index("## Own checks") :]
     assert "| A \\| B | src 1 | 1 | 1 | yes | the same |" in text
     assert "| C is large | src 3 | above 9 | 3 | **NO** | it is small indeed |" in text
-    findings = text[text.index("## Findings") : text.index("## Figures")]
+    findings = text[text.index("## Findings") : text.index("## Fitted")]
+    assert "**F**" not in findings
     assert "- **C is large** (src 3): the source says above 9; we find 3. It is small" in findings
     assert "A | B" not in findings
     assert text.index("![A line from (0) to *1*.](made-up/line.png)") > text.index("## Figures")
@@ -64,8 +75,19 @@ def test_the_numbers_are_plain_json(tmp_path: Path) -> None:
     write_result(made_up(), tmp_path, MADE)
     record = json.loads((tmp_path / "made-up.json").read_text(encoding="utf-8"))
     assert record["data"] == {"numbers": [1.0, None, "inf"], "seeds": [1, 2]}
-    assert record["counts"] == {"agree": 1, "disagree": 1, "not_compared": 1} == counts(made_up())
+    expected = {
+        "agree": 1,
+        "agree_fitted": 1,
+        "disagree": 1,
+        "not_compared": 1,
+        "checks_hold": 1,
+        "checks_fail": 1,
+        "checks_not_compared": 0,
+    }
+    assert record["counts"] == expected == counts(made_up())
     assert record["claims"][1]["agrees"] is False
+    assert [claim["fitted"] for claim in record["claims"]] == ["", "", "the window", "", "", ""]
+    assert [claim["recomputed"] for claim in record["claims"]] == [False, False, False, True, True, False]
     assert record["figures"] == [
         {"name": "line", "caption": "A line from [0] to *1*.", "file": "made-up/line.png"}
     ]
@@ -83,8 +105,8 @@ def test_the_index_lists_all_studies_that_are_there(tmp_path: Path) -> None:
     write_result(made_up(), tmp_path, MADE)
     write_result(made_up(refuted=False, name="another"), tmp_path, MADE)
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "| [A made-up study](another.md) | 1 | 0 | 1 | 0.5 | 2026-11-30 |" in text
-    assert "| [A made-up study](made-up.md) | 1 | 1 | 1 | 0.5 | 2026-11-30 |" in text
+    assert "| [A made-up study](another.md) | 1 | 1 | 0 | 1 | 1 of 2 hold | 0.5 | 2026-11-30 |" in text
+    assert "| [A made-up study](made-up.md) | 1 | 1 | 1 | 1 | 1 of 2 hold | 0.5 | 2026-11-30 |" in text
     assert "not ours" not in text
     before = text
     write_index(tmp_path)
@@ -105,7 +127,7 @@ def test_what_was_made_here_is_replaced(tmp_path: Path) -> None:
         second.settings,
     )
     write_result(renamed, tmp_path, MADE)
-    assert "Every claim that can be compared agrees." in (tmp_path / "made-up.md").read_text(encoding="utf-8")
+    assert "No claim that can be compared disagrees." in (tmp_path / "made-up.md").read_text(encoding="utf-8")
     assert [path.name for path in (tmp_path / "made-up").iterdir()] == ["curve.png"]
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from analysis.studies import retry_storms
+from analysis.studies.chain import Chain
 from analysis.studies.claims import StudyResult
-from analysis.studies.retry_storms import crowd, ramp
+from analysis.studies.retry_storms import call_tree, crowd, ramp
 from analysis.studies.retry_storms.call_tree import CHAIN
 from tests.analysis.studies.checks import check_result, silent, verdicts
 
@@ -105,6 +106,40 @@ def test_what_is_refuted(result: StudyResult) -> None:
         '"Each tier is allowed up to 3 retries" has the ceiling 3⁴ = 81×',
         '"The bottom service fails" 10% of the time, and nothing else does',
         '"The bottom service fails" 70% of the time, and nothing else does',
-        "Coming down, it recovers at a demand of",
+        "Demand has to be cut, from collapse to recovery, by",
         "Peak load under full jitter",
     } <= refuted
+
+
+def test_figures_that_our_capacity_decides_are_not_compared(result: StudyResult) -> None:
+    """Requests per second on the ramp; what does not depend on the capacity is judged on one variant."""
+    rows = {claim.statement: claim for claim in result.claims if claim.source == "001 Sim B"}
+    undecided = {statement for statement, claim in rows.items() if claim.agrees is None}
+    assert undecided == {
+        "Going up, goodput collapses at a demand of",
+        "Before it collapses, goodput reaches",
+        "Coming down, it recovers at a demand of",
+    }
+    for statement in undecided:
+        assert "1,000/s, was chosen" in rows[statement].why
+    assert ramp.STATED.words in rows["Demand has to be cut, from collapse to recovery, by"].ours
+
+
+def test_the_cut_is_judged_on_the_stated_variant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another variant as the stated one gives another verdict."""
+    demand = np.array([100.0, 500.0, 1000.0, 500.0, 300.0, 100.0])
+    loop = ramp.Loop(demand, np.array([100.0, 500.0, 0.0, 0.0, 300.0, 100.0]))
+    early = ramp.Loop(demand, np.array([100.0, 500.0, 0.0, 500.0, 300.0, 100.0]))
+    storm = ramp.Ramp({ramp.STATED: early, ramp.STEADY: loop}, [loop], [loop], None)
+    assert loop.cut == pytest.approx(0.7)
+    assert ramp._cut(storm).agrees is False
+    assert f"only {ramp.STEADY.words} would be within it" in ramp._cut(storm).why
+    monkeypatch.setattr(ramp, "STATED", ramp.STEADY)
+    assert ramp._cut(storm).agrees is True
+
+
+def test_retries_or_attempts_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With three attempts for the four the source's ceiling would hold."""
+    assert call_tree._retries_or_attempts().agrees is False
+    monkeypatch.setattr(call_tree, "Chain", lambda services, max_attempts: Chain(services, max_attempts - 1))
+    assert call_tree._retries_or_attempts().agrees is True
