@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from analysis.studies.counting import counted
 from analysis.studies.sample import Sample
 from analysis.wording import number, percent
 
@@ -24,12 +25,14 @@ WIDEST = 0.5
 class Agreement:
     """Whether two figures agree and by which rule; ``agrees`` is None where they cannot be compared.
 
-    ``fitted`` names what of ours was chosen so that they do, or could have been.
+    ``fitted`` names what of ours was chosen so that they do, or could have been. ``chance`` marks a rule
+    that rests on a 95% interval over seeds, and so differs one time in twenty from chance alone.
     """
 
     agrees: bool | None
     why: str
     fitted: str = ""
+    chance: bool = False
 
     def because(self, remark: str) -> Agreement:
         """The same verdict with a remark that explains it."""
@@ -39,10 +42,20 @@ class Agreement:
         """The same verdict, which rests on a parameter of ours."""
         return replace(self, fitted=parameter)
 
+    def by_chance(self) -> Agreement:
+        """The same verdict, which rests on a 95% interval over seeds."""
+        return replace(self, chance=True)
+
 
 def not_comparable(why: str) -> Agreement:
     """No verdict."""
     return Agreement(None, why)
+
+
+def too_few(count: int, noun: str, needed: int, purpose: str) -> str:
+    """In words that there are not enough of something: "1 value is too few for a mean (15 are needed)"."""
+    verb = "is" if count == 1 else "are"
+    return f"{counted(count, noun)} {verb} too few {purpose} ({needed} are needed)"
 
 
 def same(ours: object, claimed: object) -> Agreement:
@@ -113,6 +126,7 @@ def mean_within(sample: Sample, claimed: float, tolerance: float) -> Agreement:
         agrees,
         f"the 95% interval of our mean, {number(sample.mean - reach, 4)} to"
         f" {number(sample.mean + reach, 4)}, against {percent(tolerance)} of the figure: {words}",
+        chance=True,
     )
 
 
@@ -148,6 +162,7 @@ def one_run(
         ok,
         f"{'inside' if ok else 'outside'} what one further run{size} gives with 95% chance,"
         f" {number(least, 4)} to {number(most, 4)}",
+        chance=True,
     )
 
 
@@ -155,13 +170,13 @@ def _no_interval(sample: Sample) -> Agreement | None:
     """Why nothing can be said of a mean: too few seeds, or seeds without a finite value."""
     count = len(sample.values)
     if count and sample.infinite == count:
-        return Agreement(False, f"no finite value in any of {count} seeds")
+        return Agreement(False, f"no finite value in any of {counted(count, 'seed')}")
     if sample.infinite:
         return not_comparable(
-            f"no finite value in {sample.infinite} of {count} seeds, so no mean or interval"
+            f"no finite value in {sample.infinite} of {counted(count, 'seed')}, so no mean or interval"
         )
     if count < FEWEST_RUNS:
-        return not_comparable(f"{count} seeds are too few to tell where runs fall ({FEWEST_RUNS} are needed)")
+        return not_comparable(too_few(count, "seed", FEWEST_RUNS, "to tell where runs fall"))
     return None
 
 

@@ -24,7 +24,8 @@ class Claim:
     which rule it agrees, or what explains the difference. ``fitted`` names what the source leaves open
     and we chose so that its figure comes out, or could have: agreement then shows that the figure is
     possible, not that it is right. ``recomputed`` marks a figure that is not the source's but from an
-    earlier simulation of ours, so that the line is a check of the simulator.
+    earlier simulation of ours, so that the line is a check of the simulator. ``chance`` marks a verdict
+    that rests on a 95% interval over seeds: one in twenty of them differs though the source is right.
     """
 
     statement: str
@@ -35,6 +36,7 @@ class Claim:
     why: str
     fitted: str = ""
     recomputed: bool = False
+    chance: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """``data`` holds every number behind claims and figures, as plain JSON values."""
+    """``data`` holds every number behind claims and figures, as plain JSON values.
+
+    ``settings`` has the effort; its ``source`` is the work by name, with the number that the lines have it
+    by, and its ``symbols`` says what the letters are.
+    """
 
     name: str
     title: str

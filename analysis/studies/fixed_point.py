@@ -111,6 +111,7 @@ def run(effort: float, progress: Progress) -> StudyResult:
         settings={
             "effort": effort,
             "source": CITATION,
+            "symbols": "λ is the load offered, in capacities; base is the share that fails without overload",
             "arithmetic": "exact fractions",
             "enclosure_width": 1e-9,
         },
@@ -148,7 +149,14 @@ def _failure_rate() -> Claim:
     load = laws.fixed_point_enclosure("0.95", 4, "0.1").middle
     rate = 100 * laws.overload_failure_probability(load, 0.1)
     judged = as_printed(rate, "47.9")
-    return Claim("Failure rate there", SOURCE, "47.9%", f"{rate:.2f}%", judged.agrees, judged.why)
+    return Claim(
+        "Failure rate where it settles, λ = 0.95, retries 3, base 0.1",
+        SOURCE,
+        "47.9%",
+        f"{rate:.2f}%",
+        judged.agrees,
+        judged.why,
+    )
 
 
 def _over_capacity() -> Claim:
@@ -180,10 +188,10 @@ def _worked_step(turns: list[ExactStep]) -> list[Claim]:
     step = turns[1]
     figures = (
         ("Step two by hand: the load", step.load, "1.05545"),
-        ("… its overload share", step.overload_share, "0.05254"),
-        ("… its failure rate", step.failure, "0.14728"),
-        ("… its attempts per job", step.amplification, "1.17217"),
-        ("… the load it leads to", step.next_load, "1.11356"),
+        ("Step two by hand: its overload share", step.overload_share, "0.05254"),
+        ("Step two by hand: its failure rate", step.failure, "0.14728"),
+        ("Step two by hand: its attempts per job", step.amplification, "1.17217"),
+        ("Step two by hand: the load it leads to", step.next_load, "1.11356"),
     )
     claims = []
     for statement, value, stated in figures:
@@ -232,7 +240,7 @@ def _exercise() -> list[Claim]:
             "one part in ten thousand",
             f"{moved * 1e4:.2f} parts in ten thousand",
             close_to.agrees,
-            f"from {float(low.middle):.5f} to {float(high.middle):.5f}; {close_to.why}, which is one",
+            f"from {float(low.middle):.5f} to {float(high.middle):.5f}; {close_to.why} (there is one)",
         ),
         Claim(
             "At λ = 0.98 two and three retries both storm, three harder",
@@ -263,8 +271,8 @@ def _hysteresis(apart: float) -> Claim:
     return Claim(
         'The overload "does not end when the original trigger does"',
         SOURCE,
-        "stays",
-        "leaves no trace: started from λ and from the ceiling λ(r + 1), the iteration ends within"
+        "it stays",
+        "no trace is left: started from λ and from the ceiling λ(r + 1), the iteration ends within"
         f" {apart:.0e} of the same load",
         judged.agrees,
         judged.why,
@@ -295,7 +303,7 @@ def _limit(utilization: float, attempts: int, start: float) -> float:
 def _curve() -> Figure:
     def draw(path: Path) -> None:
         chart = new_chart(
-            "Fine, fine, and then a storm: where the load settles",
+            "Where the load settles, by offered load and retries",
             "offered load λ, in capacities",
             ["load the service sees, in capacities"],
             legend_rows=2,
@@ -316,10 +324,20 @@ def _curve() -> Figure:
     return Figure("fixed-point", "The fixed point at a base failure rate of 10%, by number of retries.", draw)
 
 
+def crossings() -> int:
+    """How often the map of the second picture crosses the diagonal, from no load to all attempts."""
+    loads = np.linspace(0.01, 4.0, 100_000)
+    above = 0.95 * laws.retry_amplification(4, laws.overload_failure_probability(loads, 0.1)) > loads
+    return int(np.count_nonzero(above[1:] != above[:-1]))
+
+
 def _loop() -> Figure:
+    settled, count = laws.fixed_point_load(0.95, 4, 0.1), crossings()
+    crossed = "once: there is one settled state, not two" if count == 1 else f"{count} times"
+
     def draw(path: Path) -> None:
         chart = new_chart(
-            "The walk from 0.95 to 1.727, with three retries",
+            f"The iteration from 0.95 to {number(settled, 4)}, with three retries",
             "load fed in, in capacities",
             ["load it leads to"],
         )
@@ -333,7 +351,6 @@ def _loop() -> Figure:
         for turn in turns:
             corners += [(turn.load, turn.next_load), (turn.next_load, turn.next_load)]
         axes.plot(*zip(*corners, strict=True), color=BLUE, lw=1.0, label="the iteration")
-        settled = laws.fixed_point_load(0.95, 4, 0.1)
         axes.plot(settled, settled, "o", color=GREEN, ms=8, label=f"fixed point {number(settled, 4)}")
         axes.set_xlim(0.9, 1.9)
         axes.set_ylim(0.9, 1.9)
@@ -341,6 +358,7 @@ def _loop() -> Figure:
 
     return Figure(
         "iteration",
-        "Each step feeds the load back in. The curve crosses the diagonal once: one settled state, not two.",
+        "Each step feeds the load back in. Where the curve crosses the diagonal the load has settled; it does"
+        f" so {crossed}.",
         draw,
     )

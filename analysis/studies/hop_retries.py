@@ -107,6 +107,8 @@ def run(effort: float, progress: Progress) -> StudyResult:
         settings={
             "effort": effort,
             "source": CITATION,
+            "symbols": "H is the number of hops, R the retries of each, m = R + 1 its attempts, p the share"
+            " of attempts that fail; slack is how many times its usual load a service can take",
             "requests": requests,
             "hops": HOPS,
             "attempts_per_hop": ATTEMPTS,
@@ -218,10 +220,10 @@ def _trace(drawn: dict[tuple[float, Reading], Draws]) -> list[Claim]:
             f"{exact_after / exact_before:.4f} exact; {after.mean / before.mean:.4f} drawn"
             f" ({len(after.values):,} requests)",
             judged.agrees,
-            judged.because("If each hop fails on its own account").why,
+            judged.because("This holds if each hop fails on its own account").why,
         ),
         Claim(
-            "A single slow dependency does that",
+            "A single slow dependency, retried at 3%, raises arrivals as much",
             f"{SOURCE} trace",
             f"×{SAID_RISE:.4f}",
             f"×{single:.4f} exact; drawn {number(one.mean, 5)} ± {number(one.half_width, 2)} arrivals per"
@@ -309,9 +311,11 @@ def _decisions() -> list[dict[str, Any]]:
 
 
 def _load_figure(failing: dict[float, Draws]) -> Figure:
+    worst = laws.hop_amplification(ATTEMPTS, HOPS)
+
     def draw(path: Path) -> None:
         chart = new_chart(
-            "The worst case needs nearly every attempt to fail",
+            "Attempts at the last service, by its failure rate",
             "share of attempts that fail at the last service",
             ["attempts at the last service, per request"],
         )
@@ -332,14 +336,20 @@ def _load_figure(failing: dict[float, Draws]) -> Figure:
         chart.save(path)
 
     return Figure(
-        "load", "Four hops of four attempts: attempts at the last service against its failure rate.", draw
+        "load",
+        "Four hops of four attempts: attempts at the last service by its failure rate; dots are drawn at"
+        f" random, lines exact. If only the last service fails, half of {worst:g} is passed from a"
+        f" failure rate of {_load_reaches(worst / 2):.3f} on.",
+        draw,
     )
 
 
 def _deadline_figure() -> Figure:
+    bounds = ", ".join(f"{DEADLINE_S / s:g} at {1000 * s:g} ms" for s in FAILS_AFTER_S)
+
     def draw(path: Path) -> None:
         chart = new_chart(
-            "A deadline bounds the attempts at D/s, which is little only for slow failures",
+            f"Attempts under a deadline of {1000 * DEADLINE_S:g} ms, by how long a failure takes",
             "hops H, four attempts each",
             ["attempts at the last service, per request"],
             legend_rows=2,
@@ -359,6 +369,6 @@ def _deadline_figure() -> Figure:
     return Figure(
         "deadline",
         f"One request with a deadline of {1000 * DEADLINE_S:g} ms that every hop consumes; the last service"
-        " always fails.",
+        f" always fails. No line passes D/s, the deadline over the time of one failure: {bounds}.",
         draw,
     )

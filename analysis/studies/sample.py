@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from analysis.studies.counting import counted
 from analysis.wording import number
 
 CONFIDENCE = 0.95
@@ -75,9 +76,9 @@ class Sample:
         count = len(self.values)
         if never := self.infinite:
             rest = "" if never == count else f"{self.finite.words(unit, digits=digits, of=of)}, "
-            return f"{rest}never in {never:,} of {count:,} {of}{'s' if count != 1 else ''}"
+            return f"{rest}never in {never:,} of {counted(count, of)}"
         interval = f" ± {number(self.half_width, 2)}" if count > 1 else ""
-        return f"{number(self.mean, digits)}{interval}{unit} ({count:,} {of}{'s' if count != 1 else ''})"
+        return f"{number(self.mean, digits)}{interval}{unit} ({counted(count, of)})"
 
     def plain(self) -> dict[str, object]:
         """Everything about it, as plain values."""

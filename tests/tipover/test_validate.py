@@ -13,6 +13,7 @@ from analysis.studies import registry
 from analysis.studies.claims import Claim, Progress, StudyResult
 from domain.errors import ExitCode
 from tipover.cli import main
+from tipover.commands.validate import _command
 
 
 def put_study(
@@ -68,7 +69,8 @@ def test_all_confirmed_exits_0(
     assert "good.md" in out
     assert efforts == [0.1]
     page = (tmp_path / "good.md").read_text(encoding="utf-8")
-    assert "`tipover validate good --effort 0.1`" in page
+    assert f"`tipover validate good --effort 0.1 --out {tmp_path}`" in page
+    assert "No verdict here rests on a 95% interval over seeds, whatever the effort." in " ".join(out.split())
 
 
 def test_a_refuted_claim_exits_1(
@@ -77,7 +79,7 @@ def test_a_refuted_claim_exits_1(
     """A disagreement is the finding, and the reason is said under the table."""
     put_study(monkeypatch, "bad", True, False)
     assert main(["validate", "bad", "--out", str(tmp_path)]) == ExitCode.FINDING
-    assert "✗ claim 1 about something that takes a few words: because" in capsys.readouterr().out
+    assert "✗ claim 1 about something that takes a few words (src): because" in capsys.readouterr().out
 
 
 def test_fitted_claims_are_marked_and_counted_apart(
@@ -158,6 +160,33 @@ def test_bad_input_exits_2(
     assert main(["validate", *arguments, "--out", str(out)]) == ExitCode.CONFIGURATION
     assert words in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("effort", "out", "command"),
+    [
+        (1.0, "results", "tipover validate all"),
+        (1.0, "docs/results", "tipover validate all --out docs/results"),
+        (0.05, "my results", "tipover validate all --effort 0.05 --out 'my results'"),
+    ],
+)
+def test_the_command_is_what_was_typed(effort: float, out: str, command: str) -> None:
+    """Pages and the index name it with what is not the default."""
+    assert _command("all", effort, Path(out)) == command
+
+
+def test_same_statements_have_their_sections(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each line of the table says where its figure is from, the source or a check of our own."""
+    put_study(monkeypatch, "good", True)
+    main(["validate", "good", "--out", str(tmp_path)])
+    assert "(src)" in capsys.readouterr().out
+    put_study(monkeypatch, "ours", True, recomputed=True)
+    main(["validate", "ours", "--out", str(tmp_path)])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "(own check)" in out
+    assert "(src)" not in out
 
 
 def test_both_faults_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

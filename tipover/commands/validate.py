@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from analysis.studies.claims import Progress, StudyResult
 
 MOST_EFFORT = 100.0
+OUT = Path("results")
 MARKS = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "dim")}
 FITTED = ("≈", "yellow")
 
@@ -37,9 +39,7 @@ def validate(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Directory for pages, numbers and figures.")] = Path(
-        "results"
-    ),
+    out: Annotated[Path, typer.Option("--out", help="Directory for pages, numbers and figures.")] = OUT,
     effort: Annotated[
         float, typer.Option("--effort", help="How many seeds and how long: 0.1 for a quick look.")
     ] = 1.0,
@@ -56,7 +56,7 @@ def validate(
 
     names = _chosen(name, list(STUDIES), effort)
     check_directory(out, names)
-    command = f"tipover validate {name}" + ("" if effort == 1.0 else f" --effort {effort:g}")
+    command = _command(name, effort, out)
 
     from tipover.commands.output import console, error_console, print_json
 
@@ -82,6 +82,14 @@ def _chosen(name: str, known: Sequence[str], effort: float) -> list[str]:
     if faults:
         raise ConfigurationError("nothing can be validated like this", faults)
     return list(known) if name == "all" else [name]
+
+
+def _command(name: str, effort: float, out: Path) -> str:
+    """What to type for the same result again."""
+    words = ["tipover", "validate", name]
+    words += [] if effort == 1.0 else ["--effort", f"{effort:g}"]
+    words += [] if out == OUT else ["--out", str(out)]
+    return shlex.join(words)
 
 
 def _run_all(
@@ -146,14 +154,17 @@ def _summary(result: StudyResult, out: Path) -> dict[str, Any]:
 
 
 def _show(result: StudyResult, screen: Console) -> None:
-    """The table, and under it why what is refuted is refuted."""
+    """The table, and under it why what is refuted is refuted, and what of it may be chance."""
     from rich.table import Table
     from rich.text import Text
 
+    from analysis.studies.page import by_chance
     from analysis.studies.results import counts
 
     count = counts(result)
     screen.print(result.title, style="bold")
+    if "source" in result.settings:
+        screen.print(Text(f"Source: {result.settings['source']}"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1), expand=True)
     table.add_column("", no_wrap=True)
     table.add_column("claim", ratio=5)
@@ -161,16 +172,18 @@ def _show(result: StudyResult, screen: Console) -> None:
     table.add_column("ours", ratio=4)
     for claim in result.claims:
         mark, style = FITTED if claim.agrees and claim.fitted else MARKS[claim.agrees]
-        table.add_row(Text(mark, style=style), claim.statement, claim.claimed, claim.ours)
+        source = "own check" if claim.recomputed else claim.source
+        statement = Text.assemble(claim.statement, (f" ({source})", "dim"))
+        table.add_row(Text(mark, style=style), statement, Text(claim.claimed), Text(claim.ours))
     screen.print(table)
     for claim in result.claims:
         if claim.agrees is False:
-            own = " (own check, not the source)" if claim.recomputed else ""
-            screen.print(f"✗ {claim.statement}{own}: {claim.why}", style="red")
+            source = "own check, not the source" if claim.recomputed else claim.source
+            screen.print(Text(f"✗ {claim.statement} ({source}): {claim.why}", style="red"))
     checks = count["checks_hold"] + count["checks_fail"] + count["checks_not_compared"]
     screen.print(
         f"{count['agree']} agree, {count['agree_fitted']} agree with a parameter fitted (≈),"
         f" {count['disagree']} disagree, {count['not_compared']} not comparable"
         + (f"; own checks: {count['checks_hold']} of {checks} hold" if checks else "")
-        + "\n"
     )
+    screen.print(by_chance(count["by_interval"], result.settings.get("effort", 1.0)) + "\n")

@@ -23,6 +23,7 @@ from analysis.studies.collapse_law.protocol import (
 )
 from analysis.studies.collapse_law.rows import Row, pick, plain_values, sample
 from analysis.studies.collapse_law.seeds import seeds_of
+from analysis.studies.counting import counted
 from analysis.studies.sample import Sample
 from analysis.wording import number
 from domain.queue_cap import OnRejection, QueueCap
@@ -124,6 +125,12 @@ def best_choice(data: Row) -> OnRejection:
     return min(CHOICES, key=lambda choice: fit(data, choice))
 
 
+def goes_through(data: Row, choice: str, policy: str = "jitter") -> bool:
+    """Whether the 95% intervals of our means at L = 2 hold every point of the source's row."""
+    means = {load: _at(data, load, choice, policy) for load in ROW}
+    return all(abs(ours.mean - ROW[load]) <= ours.half_width for load, ours in means.items())
+
+
 def claims(data: Row) -> list[Claim]:
     """What §6.5 says of queue caps."""
     best = best_choice(data)
@@ -192,6 +199,7 @@ def _tracking(data: Row, best: str) -> Claim:
             agrees,
             "judged as: nowhere more than 0.05 below, with the whole 95% interval; the source's own figures "
             "are up to 0.23 below",
+            chance=True,
         ).fitted_to(CHOSEN),
     )
 
@@ -209,11 +217,13 @@ def _row(data: Row, choice: str, policy: str, best: str) -> Claim:
         f"L = 2, {policy}: goodput over demand at 0.5, 0.8, 1.0, 1.3μ, if a rejected attempt {WORDS[choice]}",
         "§6.5",
         ", ".join(f"{x:.2f}" for x in ROW.values()) + " (jitter; what a rejected attempt does is not said)",
-        ", ".join(f"{s.mean:.2f}" for s in samples.values()) + f" ({len(samples[0.5].values)} seeds)",
+        ", ".join(f"{s.mean:.2f}" for s in samples.values())
+        + f" ({counted(len(samples[0.5].values), 'seed')})",
         Agreement(
             all_hold(judgement.agrees for judgement in judged.values()),
             f"{words}, judged as means over {FEWEST_SEEDS} seeds; root mean square difference "
             f"{number(fit(data, choice, policy), 2)}{nearest}",
+            chance=True,
         ).fitted_to(TRIED),
     )
 

@@ -108,18 +108,25 @@ def _untold(
     words = f"95% intervals of the differences of the means, at most {percent(max(widths))} of the mean wide"
     if agrees and wide(max(widths), 1.0):
         return Agreement(None, f"{words}, which is too wide to tell")
-    return Agreement(agrees, words)
+    return Agreement(agrees, words, chance=True)
 
 
-def _any_backoff(rows: Sequence[Row]) -> list[Claim]:
-    """Whether every backoff beats none at θ = 2, and by as much as the source says."""
+def backoff_gains(rows: Sequence[Row]) -> tuple[str, bool | None]:
+    """By how much each backoff is above none at θ = 2, in words, and whether all of them are for certain."""
     none = sample(pick(rows, theta=2.0, policy="none")).mean
     gaps = {policy: _gap(rows, 2.0, policy, "none") for policy in POLICIES if policy != "none"}
     gains = ", ".join(
         f"{policy} {_signed((low + high) / 2 / none)} ± {percent((high - low) / 2 / none)}"
         for policy, (low, high) in gaps.items()
     )
-    beats = all_hold(above(gap) for gap in gaps.values())
+    return gains, all_hold(above(gap) for gap in gaps.values())
+
+
+def _any_backoff(rows: Sequence[Row]) -> list[Claim]:
+    """Whether every backoff beats none at θ = 2, and by as much as the source says."""
+    none = sample(pick(rows, theta=2.0, policy="none")).mean
+    gaps = {policy: _gap(rows, 2.0, policy, "none") for policy in POLICIES if policy != "none"}
+    gains, beats = backoff_gains(rows)
     off = [policy for policy, (low, high) in gaps.items() if not low <= GAIN * none <= high]
     too_wide = wide(max((high - low) / none for low, high in gaps.values()), GAIN)
     held = f"all hold it, but {too_wide}" if too_wide else "all hold it"
@@ -133,6 +140,7 @@ def _any_backoff(rows: Sequence[Row]) -> list[Claim]:
                 beats,
                 "judged as: each is above, with 95% confidence"
                 + (", which is not so of all, nor is any below" if beats is None else ""),
+                chance=True,
             ),
         ),
         claim(
@@ -144,6 +152,7 @@ def _any_backoff(rows: Sequence[Row]) -> list[Claim]:
                 False if off else (None if too_wide else True),
                 "95% intervals of the differences of the means, which "
                 + (f"leave it out for {', '.join(off)}" if off else held),
+                chance=True,
             ),
         ),
     ]
@@ -172,10 +181,16 @@ def _signed(ratio: float) -> str:
     return f"{ratio:+.0%}".replace("-", "−")
 
 
-def _converge(rows: Sequence[Row]) -> Claim:
+def converged(rows: Sequence[Row]) -> str:
+    """The collapse loads at θ = 20 over the ceiling, in words."""
     found = [margins(pick(rows, theta=20.0, policy=policy)) for policy in POLICIES]
     means = [ours.mean for ours in found]
     widest = max(ours.half_width for ours in found)
+    return f"{number(min(means))} to {number(max(means))} of it, ± {number(widest, 2)} at most"
+
+
+def _converge(rows: Sequence[Row]) -> Claim:
+    found = [margins(pick(rows, theta=20.0, policy=policy)) for policy in POLICIES]
     agrees = all_hold(
         interval_within(ours.mean - ours.half_width, ours.mean + ours.half_width, 0.93, 1.04)
         for ours in found
@@ -184,11 +199,12 @@ def _converge(rows: Sequence[Row]) -> Claim:
         "At θ = 20 all policies collapse at the ceiling",
         "§6.4",
         "0.95 to 1.02 of it",
-        f"{number(min(means))} to {number(max(means))} of it, ± {number(widest, 2)} at most",
+        converged(rows),
         Agreement(
             agrees,
             "judged as: the 95% interval of every mean within 0.02 of the source's range"
             + (", which some straddle" if agrees is None else ""),
+            chance=True,
         ),
     )
 
@@ -206,9 +222,10 @@ def _resonance(rows: Sequence[Row]) -> Claim:
         if tied
         else Agreement(
             False,
-            "more seeds tell them apart: fixed backoff is "
+            "our seeds tell them apart: fixed backoff is "
             f"{'better' if low > 0 else 'worse'} by {percent(abs(fixed / none - 1))}"
             + (", so that there is no resonance penalty, as the source concludes" if low > 0 else ""),
+            chance=True,
         ),
     )
 
@@ -272,7 +289,7 @@ def _onset(rows: Sequence[Row]) -> list[Claim]:
             "§6.7",
             "0.200, 0.234, 0.267μ",
             ", ".join(f"{number(mean)}" for mean in reversed(means)) + "μ",
-            Agreement(falls, ORDER[falls]),
+            Agreement(falls, ORDER[falls], chance=True),
         ),
         claim(
             "From m = 8 to m = 2 the collapse load at θ = 2 moves more strongly than the ceiling",
@@ -283,6 +300,7 @@ def _onset(rows: Sequence[Row]) -> list[Claim]:
                 None if abs(onset - ceiling) <= reach else onset > ceiling,
                 ("not to be told apart" if abs(onset - ceiling) <= reach else "beyond the 95% interval")
                 + "; by the source's own figures it moves less, not more",
+                chance=True,
             ),
         ),
     ]
@@ -319,6 +337,10 @@ def horizon_claims(rows: Sequence[Row]) -> list[Claim]:
             "§6.2",
             "0.502 to 0.384μ, ceiling 0.544μ",
             f"{', '.join(number(mean) for mean in means)}μ, ceiling {number(ceiling)}μ",
-            Agreement(agrees, f"{ORDER[descending(found)]}; none may reach the ceiling with its interval"),
+            Agreement(
+                agrees,
+                f"{ORDER[descending(found)]}; none may reach the ceiling with its interval",
+                chance=True,
+            ),
         ),
     ]

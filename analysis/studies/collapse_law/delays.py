@@ -17,6 +17,7 @@ from analysis.studies.collapse_law.protocol import POLICIES, collapsed, steady, 
 from analysis.studies.collapse_law.ratios import PooledRatio
 from analysis.studies.collapse_law.rows import Row
 from analysis.studies.collapse_law.seeds import seeds_of
+from analysis.studies.counting import counted
 from analysis.wording import number
 
 THETA, LOAD = 5.0, 0.3
@@ -71,13 +72,15 @@ def claims(rows: list[Row]) -> list[Claim]:
                 "§3.2, §6.4",
                 f"{claimed} mean services",
                 f"{number(row['pooled'])} ± {number(row['half_width_95'], 2)} over the retries of "
-                f"{row['seeds']} runs; {number(row['with_tipped_runs'])} with the {row['tipped']} that tip",
+                f"{counted(row['seeds'], 'run')}; {number(row['with_tipped_runs'])} with those of "
+                f"{counted(row['tipped'], 'run')} that tipped",
                 Agreement(
                     None if too_wide else ok,
                     f"{too_wide + '; ' if too_wide else ''}ours is off by {number(gap, 2)}, "
                     f"{'within' if ok else 'beyond'} the "
                     f"±{number(allowed, 2)} of {SOURCE_SEEDS} seeds (how many the source used is not said)"
                     + EXPLAINED.get(row["policy"], ""),
+                    chance=True,
                 ),
             )
         )

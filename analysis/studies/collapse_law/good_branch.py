@@ -24,6 +24,7 @@ from analysis.studies.collapse_law.protocol import (
 from analysis.studies.collapse_law.rows import Row, pick, plain_attempts, plain_values, sample
 from analysis.studies.collapse_law.seeds import seeds_of
 from analysis.studies.collapse_law.shares import Share
+from analysis.studies.counting import counted
 from analysis.studies.sample import Sample
 from analysis.wording import number, percent
 
@@ -82,8 +83,9 @@ def curve_claims(rows: list[Row]) -> list[Claim]:
                 f"{name}: utilization off the good root by a median of {percent(claimed)}, 8 loads, θ = 5",
                 "§6.1",
                 f"{percent(claimed)} ({SOURCE_SEEDS} seeds)",
-                f"{percent(errors[policy].mean)} on average over {len(errors[policy].values)} groups of "
-                f"{SOURCE_SEEDS} seeds; {percent(_error_of_means(rows, policy))} with all seeds together",
+                f"{percent(errors[policy].mean)} on average over "
+                f"{counted(len(errors[policy].values), 'group')} of {SOURCE_SEEDS} seeds; "
+                f"{percent(_error_of_means(rows, policy))} with all seeds together",
                 single_run(errors[policy], claimed),
             )
             for policy, name, claimed in (("none", "Instant retries", 0.063), ("jitter", "Jitter", 0.053))
@@ -99,7 +101,7 @@ def curve_claims(rows: list[Row]) -> list[Claim]:
             "Over the 16 cells of both policies the median error is 5–6%",
             "§6.6",
             f"5–6% ({SOURCE_SEEDS} seeds)",
-            f"{percent((both := _errors(rows)).mean)} on average over {len(both.values)} groups",
+            f"{percent((both := _errors(rows)).mean)} on average over {counted(len(both.values), 'group')}",
             single_run(both, 0.05, 0.06),
         ),
     ]
@@ -136,7 +138,7 @@ def shift_claims(rows: list[Row]) -> list[Claim]:
                 f"Measured utilization {where}, m = {number(m)}, {policy}",
                 "§6.7",
                 f"{claimed} ({SOURCE_SEEDS} seeds)",
-                f"{ours.words()}, {row['tipped']} of {row['seeds']} tipped and left out; the root is "
+                f"{ours.words()}, {row['tipped']:,} of {row['seeds']:,} tipped and left out; the root is "
                 f"{number(row['predicted'])}",
                 mean_over(ours, claimed, SOURCE_SEEDS),
             )

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import stdtrit
 
-from analysis.studies.agreement import FEWEST_RUNS, Agreement, not_comparable, wide
+from analysis.studies.agreement import FEWEST_RUNS, Agreement, not_comparable, too_few, wide
 from analysis.studies.claims import Claim
 from analysis.studies.collapse_law.shares import Share, Z
 from analysis.studies.sample import CONFIDENCE, Sample
@@ -37,7 +37,7 @@ def mean_over(
     """
     count = len(sample.values)
     if count < FEWEST_RUNS:
-        return not_comparable(f"{count} seeds are too few for a mean ({FEWEST_RUNS} are needed)")
+        return not_comparable(too_few(count, "seed", FEWEST_RUNS, "for a mean"))
     spread, factor = (sample.sd, float(stdtrit(count - 1, (1 + CONFIDENCE) / 2))) if sd is None else (sd, Z)
     reach = math.hypot(sample.half_width, factor * spread / math.sqrt(seeds))
     gap = sample.mean - claimed
@@ -50,6 +50,7 @@ def mean_over(
         f"ours is {number(abs(gap), 2)} {'higher' if gap >= 0 else 'lower'}, "
         f"{'within' if ok else 'beyond'} the ±{number(reach, 2)} of our seeds and a mean over its {seeds} "
         f"with {whose} of {number(spread, 2)}",
+        chance=True,
     )
 
 
@@ -65,6 +66,7 @@ def share_over(ours: Share, claimed: float, seeds: int) -> Agreement:
         ok,
         f"{theirs.count:,} of its {seeds:,} seeds; the 95% interval of the difference, {number(low, 2)} to "
         f"{number(high, 2)}, {'holds' if ok else 'does not hold'} 0",
+        chance=True,
     )
 
 
@@ -75,14 +77,14 @@ def single_run(sample: Sample, low: float, high: float | None = None) -> Agreeme
     too skewed, and too often one thing or another, for a prediction interval from mean and deviation.
     """
     if len(sample.values) < FEWEST:
-        return not_comparable(f"{len(sample.values)} values are too few to tell where runs fall")
+        return not_comparable(too_few(len(sample.values), "value", FEWEST, "to tell where runs fall"))
     least, most = (float(q) for q in np.quantile(sample.values, (0.025, 0.975)))
     high = low if high is None else high
     ok = high >= least and low <= most
     where = f"the middle 95% of ours, {number(least)} to {number(most)}"
     if ok and (words := wide(most - least, (low + high) / 2)):
         return not_comparable(f"inside {where}, but {words}")
-    return Agreement(ok, f"{'inside' if ok else 'outside'} {where}")
+    return Agreement(ok, f"{'inside' if ok else 'outside'} {where}", chance=True)
 
 
 def difference(a: Sample, b: Sample) -> Interval:
@@ -121,7 +123,14 @@ ORDER = {
 def claim(statement: str, section: str, claimed: str, ours: str, agreement: Agreement) -> Claim:
     """A line of the table, of a section of the source."""
     return Claim(
-        statement, f"000 {section}", claimed, ours, agreement.agrees, agreement.why, agreement.fitted
+        statement,
+        f"000 {section}",
+        claimed,
+        ours,
+        agreement.agrees,
+        agreement.why,
+        agreement.fitted,
+        chance=agreement.chance,
     )
 
 

@@ -88,6 +88,7 @@ def claims(data: Row) -> list[Claim]:
                 all_hold(interval_within(*s.interval, 0.5, 1.0) for s in stays),
                 "judged as: of every policy more than half the seeds, with 95% confidence, are below 30% at "
                 "every step down",
+                chance=True,
             ),
         )
     )

@@ -10,6 +10,7 @@ from analysis.studies.claims import Claim
 from analysis.studies.collapse_law.judgement import ORDER, above, claim, descending, difference, single_run
 from analysis.studies.collapse_law.recovery import COLLAPSE_LOAD, COLLAPSE_S, HOLD_S
 from analysis.studies.collapse_law.rows import Row, pick, sample
+from analysis.studies.counting import counted
 from analysis.wording import number
 
 THRESHOLDS = {4: 0.196, 6: 0.101, 10: 0.022}
@@ -56,6 +57,7 @@ def threshold_claims(rows: Sequence[Row]) -> list[Claim]:
             Agreement(
                 all_hold([falls, *below]),
                 f"{ORDER[falls]}; below its law with the whole interval: {below.count(True)} of {len(below)}",
+                chance=True,
             ),
         )
     )
@@ -135,7 +137,7 @@ def trap_claims(rows: Sequence[Row]) -> list[Claim]:
             "m = 6: the same hold drains it to an empty queue",
             "§6.3",
             "drained",
-            f"drained in {emptied} of {of} seeds",
+            f"drained in {emptied} of {counted(of, 'seed')}",
             Agreement(emptied == of, "every seed must drain"),
         ),
     ]
@@ -166,7 +168,9 @@ def band_claims(band: Row) -> list[Claim]:
             "0.47μ above 0.38μ",
             f"{number(recovers.mean)}μ and {number(degrades.mean)}μ",
             Agreement(
-                apart, f"the 95% interval of the difference, {number(gap[0], 2)} to {number(gap[1], 2)}μ"
+                apart,
+                f"the 95% interval of the difference, {number(gap[0], 2)} to {number(gap[1], 2)}μ",
+                chance=True,
             ).fitted_to(DWELL),
         ),
     ]

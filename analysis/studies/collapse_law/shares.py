@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from analysis.studies.counting import counted
 from analysis.wording import number
 
 Z = 1.959963984540054
@@ -43,7 +44,7 @@ class Share:
     def words(self) -> str:
         """Share, interval and number of seeds."""
         low, high = self.interval
-        return f"{number(self.value)} ({number(low)} to {number(high)}; {number(self.of)} seeds)"
+        return f"{number(self.value)} ({number(low)} to {number(high)}; {counted(self.of, 'seed')})"
 
     def plain(self) -> dict[str, object]:
         """Everything about it, as plain values."""

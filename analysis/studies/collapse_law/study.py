@@ -23,9 +23,22 @@ from analysis.studies.collapse_law import (
     recovery_claims,
     tipping,
 )
+from analysis.studies.collapse_law.captions import CAPTIONS
+from analysis.wording import percent
 
 NAME = "collapse-law"
 TITLE = "The collapse law: ceiling, hysteresis and recovery threshold of timeouts with retries"
+SOURCE = (
+    '"The Collapse Law: Ceilings, Hysteresis, and the Recovery Threshold for Timeout-Retry Systems", without'
+    " author or date (000)"
+)
+SYMBOLS = (
+    "μ is the capacity of the server in attempts per unit of time, λ the demand in jobs (first attempts), T"
+    " the timeout of a client and θ = μT the same in mean services; m is how many attempts a job may make, ∞"
+    " for endless retries; the ceiling is the highest load for which the law has a good state; a run tips"
+    " when it goes over into the failed one. Backoff policies: none retries at once; fixed after T/2;"
+    " exponential after T, 2T, 4T, 8T; jitter at random within 2T, 4T, 8T"
+)
 
 Part = tuple[str, str, float, Callable[[float, dict[str, Any]], Any]]
 PARTS: tuple[Part, ...] = (
@@ -92,75 +105,29 @@ def _claims(data: dict[str, Any]) -> tuple[Claim, ...]:
 
 
 def _figures(data: dict[str, Any]) -> tuple[Figure, ...]:
-    drawn: tuple[tuple[str, Callable[..., None], str], ...] = (
-        (
-            "f1-kernel-and-curve",
-            pictures.draw_curve,
-            "Left: without retries the share of late attempts follows the M/M/1 sojourn tail over two orders "
-            "of magnitude, at the highest loads too. Right: with retries the runs that have not tipped "
-            "settle on the lower branch of the curve; the percentages below are the runs that had tipped. "
-            "Bars are 95% intervals.",
-        ),
-        (
-            "f2-onset",
-            pictures.draw_onset,
-            "Top left: the probability of collapse rises from far below the ceiling to near one at it. Top "
-            "right: mean collapse loads approach the ceiling as timeouts grow. Bottom left: the longer the "
-            "run, the lower the load at which it collapses. Bottom right: bursts that arrive together tip a "
-            "system at half its ceiling; without backoff a quarter of the runs tip with no burst at all. At "
-            "θ = 2 and the lowest load a final window holds so few jobs that one bad answer is a collapse. "
-            "Bars are 95% intervals.",
-        ),
-        (
-            "f3-hysteresis",
-            pictures.draw_hysteresis,
-            "Top left: goodput up a ramp and down again; it does not come back on the way down. Top right: "
-            "the highest load at which a collapsed queue runs empty while one watches lies below μ/m, where "
-            "the drain takes for ever. Bottom left: after the same shedding the queue of m = 6 empties and "
-            "that of m = ∞ grows. Bottom right: single drains against D/(μ − λm).",
-        ),
-        (
-            "f4-margins",
-            pictures.draw_margins,
-            "Left: mean collapse load over the ceiling; instant retries are the worst or tied, and at θ = 20 "
-            "the policies are alike. Right: the mean backoff that each policy asked for in runs that had not "
-            "tipped. Bars are 95% intervals.",
-        ),
-        (
-            "f5-interventions",
-            pictures.draw_interventions,
-            "Left: a cap of two places leaves no crater, one of five a shallow one, one of ten hardly helps. "
-            "Middle: what a rejected attempt does next moves the row of L = 2, but no choice goes through "
-            "all four of the source's points. Right: collapse loads by timeout under the ceiling. Bars are "
-            "95% intervals.",
-        ),
-        (
-            "f6-prediction",
-            pictures.draw_scatter,
-            "Steady utilization as measured against the good root of the curve, for every cell of F1 and F7. "
-            "At θ = 5 the means are within a few per cent. At θ = 2 and m ≥ 4 most runs tip, and those left "
-            "over are the lucky ones: they lie below. Bars are 95% intervals.",
-        ),
-        (
-            "f7-unified-curve",
-            pictures.draw_unified,
-            "Left: the curve for several m at θ = 2 and the utilizations measured at one load. Middle: "
-            "collapse loads lie far below the ceiling at this timeout. Right: the curve has a fold, and the "
-            "system two stable states, exactly where (m − 1)θ > 2.",
-        ),
-    )
-    return tuple(Figure(name, caption, partial(draw, data)) for name, draw, caption in drawn)
+    drawn: dict[str, Callable[..., None]] = {
+        "f1-kernel-and-curve": pictures.draw_curve,
+        "f2-onset": pictures.draw_onset,
+        "f3-hysteresis": pictures.draw_hysteresis,
+        "f4-margins": pictures.draw_margins,
+        "f5-interventions": pictures.draw_interventions,
+        "f6-prediction": pictures.draw_scatter,
+        "f7-unified-curve": pictures.draw_unified,
+    }
+    return tuple(Figure(name, CAPTIONS[name](data), partial(draw, data)) for name, draw in drawn.items())
 
 
 def _settings(effort: float) -> dict[str, Any]:
     return {
         "effort": effort,
+        "source": SOURCE,
+        "symbols": SYMBOLS,
         "service": "one pod, μ = 1, exponential service times, first in first out; T = θ",
         "horizon": "90(θ + 1) + 150",
-        "final_window": 1 - protocol.WARM_UP,
-        "collapsed": "goodput below 80% of demand, or the server at least 95% busy, in the final window",
+        "final_window": f"the last {percent(1 - protocol.WARM_UP)} of a run",
+        "counted_as_collapsed": "goodput below 80% of demand or the server busy for 95%, in the final window",
         "bisection_steps": 9,
         "collapse_before_shedding": f"{recovery.COLLAPSE_S:g}/μ at {recovery.COLLAPSE_LOAD}μ",
-        "hold_after_shedding": f"{recovery.HOLD_S:g}/μ",
+        "hold_after_shedding": f"{recovery.HOLD_S:,.0f}/μ",
         "ramp_dwell": f"{ramp.DWELL_S:g}/μ",
     }

@@ -119,6 +119,7 @@ def _saturation(data: Row) -> Claim:
             f"judged as: the 95% interval reaches above {MOST:.0%} and begins above {LEAST:.0%}, which needs "
             "many seeds; just above the ceiling the drift away from the lost state is slow against the "
             "horizon",
+            chance=True,
         ),
     )
 
@@ -148,6 +149,7 @@ def _two_thirds(data: Row) -> Claim:
             agrees,
             f"judged as: the whole interval within {number(low)} to {number(high)}"
             + (", which it straddles" if agrees is None else ""),
+            chance=True,
         ),
     )
 

@@ -13,6 +13,12 @@ from analysis.studies.demand_debt import criteria, heavy_tails, recovery, signal
 TITLE = "Demand is not debt: traps, triggers, recovery and autoscalers"
 SOURCE = 'Y. Polyulya, "Demand Is Not Debt", 18 October 2026 (002)'
 
+SYMBOLS = (
+    "ρ is the utilization by first attempts, A how many attempts a job makes while all fail, Aρ the load they"
+    " come to; a spike multiplies demand by k for Δ; T is the timeout, β a retry budget, u* the target of an"
+    " autoscaler"
+)
+
 
 def run(effort: float, progress: Progress) -> StudyResult:
     """Work everything out; below effort 1 pods are slower and runs shorter, above it seeds are more."""
@@ -47,11 +53,12 @@ def run(effort: float, progress: Progress) -> StudyResult:
         settings={
             "effort": effort,
             "source": SOURCE,
+            "symbols": SYMBOLS,
             "pods": f"{specimen.PODS} (kit {specimen.KIT_PODS}) of {specimen.RATE_PER_POD:g}/s",
             "simulated_pods": f"{specimen.scaled_rate(effort):g}/s",
             "timeout_s": specimen.TIMEOUT_S,
             "attempts": specimen.ATTEMPTS,
             "seeds": f"{len(specimen.seeds(effort, recovery.SEEDS, recovery.SEEDS))} per recovery time",
-            "recovered": "the backlog is back to zero and nothing is late any more",
+            "counted_as_recovered": "the backlog is back to zero and nothing is late any more",
         },
     )

@@ -18,7 +18,15 @@ from analysis.studies.chart import new_chart
 from analysis.studies.claims import Claim, Figure
 from analysis.studies.demand_debt.recovery import FORTY, THIRTY, Recovery
 from analysis.studies.demand_debt.scaled import LOSS_FITTED, LOSS_OVER_S, METRICS, SETTING, Scaled, Step
-from analysis.studies.demand_debt.specimen import CALM_S, KIT_PODS, SPIKE_S, TIMEOUT_S, Spike, scaled_rate
+from analysis.studies.demand_debt.specimen import (
+    CALM_S,
+    KIT_PODS,
+    SPIKE_S,
+    TIMEOUT_S,
+    TRAPPED_WATCH_S,
+    Spike,
+    scaled_rate,
+)
 from analysis.studies.sample import Sample
 from analysis.wording import number
 from domain.fleet import Signal, specimen
@@ -196,10 +204,14 @@ def data(criteria: Criteria) -> dict[str, Any]:
 
 def figure(criteria: Criteria) -> Figure:
     """F2: jobs answered and backlog over time, fluid and one seed."""
+    title = "One spike: " + ", ".join(
+        f"at Aρ = {spike.amplified_utilization:.1f} the run {ended(spike, counts)}"
+        for spike, counts in criteria.traces.items()
+    )
 
     def draw(path: Path) -> None:
         chart = new_chart(
-            "The same spike heals at Aρ = 0.9 and traps at Aρ = 1.2",
+            title,
             "seconds after the spike began",
             ["share of demand answered", "backlog, s"],
             panel_in=3.6,
@@ -232,9 +244,15 @@ def figure(criteria: Criteria) -> Figure:
 
     return Figure(
         "f2",
-        "Four pods, a fivefold spike of 300 s (tinted), timeout 10 s, three attempts. Means over 20 s.",
+        "Four pods, a fivefold spike of 300 s (tinted), timeout 10 s, three attempts. Means over 20 s. A run"
+        f" that Prop. 7 holds trapped is watched for {number(TRAPPED_WATCH_S)} s after the spike.",
         draw,
     )
+
+
+def ended(spike: Spike, counts: Counts) -> str:
+    """What became of a run, in words."""
+    return "recovers" if math.isfinite(spike.recovered_s(counts).values[0]) else "stays failed"
 
 
 def _mean_over(t: Floats, values: Floats, every_s: float) -> tuple[Floats, Floats]:

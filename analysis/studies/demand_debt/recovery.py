@@ -169,7 +169,16 @@ def _tenfold(recovery: Recovery) -> list[Claim]:
 
 
 def _simulated(statement: str, stated: str, sample: Sample, judged: Agreement) -> Claim:
-    return Claim(statement, SOURCE, stated, sample.words(" s"), judged.agrees, judged.why, judged.fitted)
+    return Claim(
+        statement,
+        SOURCE,
+        stated,
+        sample.words(" s"),
+        judged.agrees,
+        judged.why,
+        judged.fitted,
+        chance=judged.chance,
+    )
 
 
 def _any_split(recovery: Recovery) -> Claim:
@@ -332,6 +341,7 @@ def _models(recovery: Recovery) -> list[Claim]:
             _furthest(recovery),
             judged.agrees,
             judged.why,
+            chance=judged.chance,
         ),
     ]
 
@@ -353,6 +363,7 @@ def _models_agree(recovery: Recovery) -> Agreement:
         f" lie within {percent(MODELS_TOLERANCE)}, {verdicts.count(False)} beyond, {verdicts.count(None)}"
         " on the edge, which is undecided"
         + (f"; {left_out} left out, where a seed never recovers" if left_out else ""),
+        chance=True,
     )
 
 
@@ -411,7 +422,7 @@ def figure(recovery: Recovery) -> Figure:
 
     def draw(path: Path) -> None:
         chart = new_chart(
-            "The way back grows without bound as Aρ nears 1",
+            "Time to recover from a spike, by amplified utilization Aρ",
             "amplified utilization Aρ",
             ["seconds to an empty queue", "off from Prop. 7, %"],
             panel_in=3.9,
@@ -456,7 +467,9 @@ def figure(recovery: Recovery) -> Figure:
     return Figure(
         "recovery",
         "A tenfold spike of 300 s, timeout 10 s, three attempts; below, the same as a difference from the"
-        " law. The source's 2,398 s at 0.5 is a service without retries, so it lies higher.",
+        " law. The source says 2,398 s at 0.5; without retries the fluid takes"
+        f" {number(recovery.fluid[HALF])} s there, with three attempts"
+        f" {number(recovery.fluid[HALF_THREE])} s.",
         draw,
     )
 

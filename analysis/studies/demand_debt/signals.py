@@ -35,6 +35,7 @@ TOLERANCE = 0.05
 LONG_WATCH_S = 14_000.0
 SIGNALS: dict[Signal, str] = {"cpu": "CPU", "ingress": "Ingress rate", "first": "First attempts"}
 COLOURS: dict[Signal, str] = {"cpu": GREEN, "ingress": BLUE, "first": VERMILLION}
+ANATOMY: tuple[Signal, ...] = ("first", "ingress")
 TABLE: dict[Signal, tuple[float, float, float, float]] = {
     "cpu": (345.0, 12.5, 736.0, 771.0),
     "ingress": (120.0, 3.0, 228.0, 266.0),
@@ -306,16 +307,24 @@ def figures(signalled: Signalled) -> list[Figure]:
     return [_anatomy_figure(signalled), _region_figure(signalled)]
 
 
+def back_words(signalled: Signalled, signal: Signal) -> str:
+    """When a service scaled on this signal is healthy again in the fluid, and with how many pods it ends."""
+    run = signalled.runs[signal][0]
+    when = f"after {number(run.healthy_after_s)} s" if math.isfinite(run.healthy_after_s) else "never"
+    return f"{when} on {SIGNALS[signal].lower()}, with {number(run.last_pods)} pods at the end"
+
+
 def _anatomy_figure(signalled: Signalled) -> Figure:
+    back = "; ".join(back_words(signalled, signal) for signal in ANATOMY)
+
     def draw(path: Path) -> None:
         chart = new_chart(
-            "The first-attempt scaler orders exactly what demand needs, and the service never comes back",
+            "Pods, ingress and answers after a tenfold step, by what is scaled on",
             "seconds after the tenfold step",
             ["pods", "ingress per second", "answered per second"],
             panel_in=2.9,
         )
-        shown: tuple[Signal, ...] = ("first", "ingress")
-        for signal in shown:
+        for signal in ANATOMY:
             run = signalled.runs[signal][0]
             t, values = _thinned(run)
             for axes, series in zip(chart.panels, values, strict=True):
@@ -331,7 +340,8 @@ def _anatomy_figure(signalled: Signalled) -> Figure:
     return Figure(
         "anatomy",
         "Fluid model: ten pods at a 50% target, timeout 10 s, three attempts, 90 s from order to first"
-        " request. Means over 5 s; the last ten seconds of the backlog are answered at once, off the scale.",
+        " request. Means over 5 s; the last ten seconds of the backlog are answered at once, off the scale."
+        f" Healthy again: {back}.",
         draw,
     )
 
@@ -353,7 +363,7 @@ def _thinned(run: Scaled, every_s: float = 5.0) -> tuple[Floats, tuple[Floats, F
 def _region_figure(signalled: Signalled) -> Figure:
     def draw(path: Path) -> None:
         chart = new_chart(
-            "No signal buys recovery at the need",
+            "Over-provisioning against work lost, by the signal scaled on",
             "peak pods over pods needed",
             ["first-attempt work lost, seconds of the stepped demand"],
             legend_rows=2,
@@ -371,7 +381,6 @@ def _region_figure(signalled: Signalled) -> Figure:
                 mfc="none",
                 color=COLOURS[signal],
                 ms=6,
-                label="other metric delays",
                 ls="",
             )
             marker = "^" if math.isinf(runs[0].healthy_after_s) else "o"
@@ -386,13 +395,15 @@ def _region_figure(signalled: Signalled) -> Figure:
                 ls="",
                 label="the source's figures",
             )
-        axes.annotate(
-            "never recovers: loss without bound",
-            (1.0, ceiling),
-            xytext=(10, -3),
-            textcoords="offset points",
-            fontsize=9,
-        )
+            if math.isinf(runs[0].healthy_after_s):
+                axes.annotate(
+                    "never recovers: loss without bound",
+                    (x[0], ceiling),
+                    xytext=(10, -3),
+                    textcoords="offset points",
+                    fontsize=9,
+                )
+        axes.plot([], [], "o", mfc="none", color=INK, ms=6, label="other metric delays", ls="")
         axes.set_xlim(0, 14)
         log_y(axes, [100, 200, 500, 1000, 2000])
         axes.set_ylim(100, 4000)

@@ -28,9 +28,10 @@ def run(effort: float, progress: Progress) -> StudyResult:
         settings={
             "effort": effort,
             "source": SOURCE,
+            "symbols": "p is the share of attempts that fail, m how many attempts a caller may make",
             "requests_per_call_tree": tree.requests,
             "ramp": (
-                f"capacity {ramp.CAPACITY_PER_S:g}/s, timeout {ramp.TIMEOUT_S:g} s, {ramp.STATED.words},"
+                f"capacity {ramp.CAPACITY_PER_S:,.0f}/s, timeout {ramp.TIMEOUT_S:g} s, {ramp.STATED.words},"
                 f" {ramp.STEP}/s every {ramp.DWELL_S:g} s, {len(loop.simulated)} seeds"
             ),
             "clients": crowd.CLIENTS,

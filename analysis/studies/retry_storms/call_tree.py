@@ -149,7 +149,7 @@ def figure(tree: CallTree) -> Figure:
 
     def draw(path: Path) -> None:
         chart = new_chart(
-            "What retries at every hop do depends on what fails",
+            "Attempts and users served in a chain of five services, by what fails",
             "failure probability p",
             ["attempts at the last service, per request", "users served"],
             side_by_side=True,
@@ -171,7 +171,8 @@ def figure(tree: CallTree) -> Figure:
 
     return Figure(
         "call-tree",
-        "Five services, three attempts per hop. Lines: exact; dots: Monte Carlo; crosses: the source. Its"
-        " formula belongs to the reading in which each hop fails on its own account.",
+        "Five services, three attempts per hop. Lines: exact; dots: Monte Carlo; crosses: the source,"
+        " whose formula is that of each hop alone: every hop fails with p on its own account. Only the last:"
+        " it fails, and callers without an answer fail in turn. Every service: each loses its answer with p.",
         draw,
     )

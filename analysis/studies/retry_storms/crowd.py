@@ -153,10 +153,11 @@ def data(crowd: Crowd) -> dict[str, Any]:
 
 def figure(crowd: Crowd) -> Figure:
     """Retries per second against time, one panel per strategy that waits."""
+    peaks = ", ".join(f"{name} {number(crowd.peak_per_s(name, BUCKET_S))}/s" for name in COLOURS)
 
     def draw(path: Path) -> None:
         chart = new_chart(
-            "Jitter spreads the waves, but full jitter sends everybody within the first second",
+            "Retries per second after 4,000 clients have failed together",
             "seconds after the glitch",
             ["retries per second"] * len(COLOURS),
             panel_in=2.9,
@@ -172,6 +173,6 @@ def figure(crowd: Crowd) -> Figure:
     return Figure(
         "crowd",
         "4,000 clients fail at time zero and retry four times (base 1 s, cap 20 s); buckets of 1 s. Every"
-        " attempt fails at once.",
+        f" attempt fails at once. Fullest bucket: {peaks}.",
         draw,
     )

@@ -301,10 +301,14 @@ def _plain(loop: Loop) -> dict[str, Any]:
 
 def figure(ramp: Ramp) -> Figure:
     """Goodput against demand, up and down, with and without the capacity halved."""
+    ends = " and of ".join(
+        f"{number(loop.collapse_per_s)}/s and {number(loop.recovery_per_s)}/s ({words})"
+        for words, loop in (("left", ramp.fluid[STATED]), ("right", ramp.fluid[STEADY]))
+    )
 
     def draw(path: Path) -> None:
         chart = new_chart(
-            "The loop: goodput goes up along one path and comes back along another",
+            "Goodput while demand is ramped up and down again",
             "demand, first attempts per second",
             ["goodput per second", ""],
             side_by_side=True,
@@ -319,7 +323,11 @@ def figure(ramp: Ramp) -> Figure:
             axes.plot(loop.demand[: top + 1], loop.goodput[: top + 1], color=GREEN, label="going up")
             axes.plot(loop.demand[top:], loop.goodput[top:], color=VERMILLION, label="coming down")
             axes.axvline(
-                variant.law_per_s, color=INK, lw=1.1, ls=(0, (5, 2.5)), label="capacity/m: drains below it"
+                variant.law_per_s,
+                color=INK,
+                lw=1.1,
+                ls=(0, (5, 2.5)),
+                label="capacity left over m: drains below",
             )
             for said in (SAID_COLLAPSE, SAID_RECOVERY):
                 axes.axvline(said, color=BLUE, lw=1.0, ls=(0, (1, 1.2)), label="the source's thresholds")
@@ -333,6 +341,7 @@ def figure(ramp: Ramp) -> Figure:
     return Figure(
         "hysteresis",
         "Demand ramped 100 → 1,350 → 100/s by 25/s every 20 s; timeout 50 ms, three attempts, 1,000 places"
-        " in the queue, capacity 1,000/s.",
+        f" in the queue, capacity 1,000/s. In the fluid goodput collapses and recovers at"
+        f" {ends}.",
         draw,
     )

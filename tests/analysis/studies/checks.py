@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from analysis.studies.claims import StudyResult
@@ -30,12 +31,26 @@ def check_result(result: StudyResult, folder: Path) -> None:
     assert len(set(statements)) == len(statements)
     json.dumps(plain(result.data), allow_nan=False)
     json.dumps(plain(result.settings), allow_nan=False)
+    assert re.search(r"\(00\d\)$", result.settings["source"])
+    check_words(result)
     for figure in result.figures:
         path = folder / f"{figure.name}.png"
         figure.draw(path)
         assert path.read_bytes().startswith(b"\x89PNG\r\n")
         assert path.stat().st_size < LARGEST_PNG, figure.name
         assert len(figure.caption) > 30
+
+
+def check_words(result: StudyResult) -> None:
+    """No "1 seeds", no number of five digits without separators, no unfinished sentence of a caption."""
+    words = [w for c in result.claims for w in (c.statement, c.claimed, c.ours, c.why)]
+    captions = [figure.caption for figure in result.figures]
+    for text in (*words, *captions):
+        assert not re.search(r"(?<![\d.,−])1 (seed|value|group|run|attempt|claim)s\b", text), text
+        assert not re.search(r"(?<![\d.,])\d{5,}", text), text
+    for caption in captions:
+        assert caption.endswith("."), caption
+        assert not {"nan", "inf", "None", "–"} & set(re.findall(r"\w+|–", caption)), caption
 
 
 def verdicts(result: StudyResult) -> dict[str, bool | None]:

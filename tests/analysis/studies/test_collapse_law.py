@@ -12,9 +12,10 @@ import pytest
 from matplotlib.image import imread
 
 from analysis.studies.claims import StudyResult
-from analysis.studies.collapse_law import TITLE, bisection, run
+from analysis.studies.collapse_law import TITLE, bisection, captions, run
+from analysis.studies.collapse_law.protocol import POLICIES
 from analysis.studies.collapse_law.study import PARTS
-from tests.analysis.studies.checks import LARGEST_PNG
+from tests.analysis.studies.checks import LARGEST_PNG, check_words
 
 EFFORT = 0.02
 CLAIMS = {
@@ -129,6 +130,59 @@ def test_every_figure_is_a_picture(result: StudyResult, tmp_path: Path) -> None:
         assert path.stat().st_size < LARGEST_PNG
         assert picture[..., :3].std() > 0.05
         assert len(figure.caption) > 80
+    check_words(result)
+
+
+def test_captions_say_what_the_numbers_say(result: StudyResult) -> None:
+    """What a caption of F3 and F4 says of the runs is what the table says of them."""
+    captions = {figure.name: figure.caption for figure in result.figures}
+    claims = {claim.statement: claim for claim in result.claims}
+    beats = claims["At θ = 2 any backoff beats none"]
+    words = {True: "each above it", False: "at least one below it", None: "not each to be told from it"}
+    assert beats.ours in captions["f4-margins"]
+    assert words[beats.agrees] in captions["f4-margins"]
+    assert claims["At θ = 20 all policies collapse at the ceiling"].ours in captions["f4-margins"]
+    drained = claims["m = 6: the same hold drains it to an empty queue"].ours.removeprefix("drained in ")
+    assert drained.split(" of ")[0] in captions["f3-hysteresis"]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ((0.1, 0.2, 0.2, 0.2), "each above it with 95% confidence"),
+        ((0.2, 0.1, 0.3, 0.3), "at least one below it with 95% confidence"),
+        ((0.2, 0.2, 0.3, 0.3), "not each to be told from it with 95% confidence"),
+    ],
+)
+def test_a_caption_follows_the_verdict(values: tuple[float, ...], words: str) -> None:
+    """F4 says that every backoff helps only if each does, by the numbers it is given."""
+    rows = [
+        {
+            "theta": theta,
+            "policy": policy,
+            "ceiling_endless": 0.4,
+            "values": [value - 0.001, value, value + 0.001],
+        }
+        for theta in (2.0, 5.0, 20.0)
+        for policy, value in zip(POLICIES, values, strict=True)
+    ]
+    assert words in captions.margins({"policies": rows})
+
+
+def test_the_source_is_named(result: StudyResult) -> None:
+    """The lines say 000, and the page says what that is."""
+    assert result.settings["source"].endswith("(000)")
+    assert "Collapse Law" in result.settings["source"]
+    assert "ceiling" in result.settings["symbols"]
+
+
+def test_verdicts_over_seeds_are_marked(result: StudyResult) -> None:
+    """A share of seeds and a mean over seeds are judged by intervals; the arithmetic of the law is not."""
+    for claim in result.claims:
+        if claim.source.startswith(("000 §4.2", "000 §4.4")) and "∞:" not in claim.statement:
+            assert not claim.chance, claim
+        elif "95%" in claim.why and claim.agrees is not None:
+            assert claim.chance, claim
 
 
 def test_figures_can_be_drawn_from_stored_data(result: StudyResult, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from analysis.studies.chart import new_chart
 from analysis.studies.claims import Claim, Figure, StudyResult
+from analysis.studies.counting import counted, does
+from analysis.studies.page import by_chance
 from analysis.studies.registry import STUDIES
 from analysis.studies.results import Provenance, check_directory, counts, plain, write_index, write_result
 from domain.errors import ConfigurationError
@@ -25,14 +27,14 @@ def draw(path: Path) -> None:
     chart.save(path)
 
 
-def made_up(*, refuted: bool = True, name: str = "made-up") -> StudyResult:
+def made_up(*, refuted: bool = True, name: str = "made-up", effort: float = 0.5) -> StudyResult:
     """A study with one claim of each kind."""
     claims = [
-        Claim("A | B", "src 1", "1", "1", True, "the same"),
+        Claim("A | B", "src 1", "1", "1", True, "the same", chance=True),
         Claim("D", "src 4", "5", "5", True, "close", fitted="the window"),
         Claim("E", "recomputed", "7", "7", True, "the same", recomputed=True),
         Claim("F", "recomputed", "7", "8", False, "not the same", recomputed=True),
-        Claim("Never compared", "src 2", "–", "2", None, "no figure given"),
+        Claim("Never compared", "src 2", "–", "2", None, "no figure given", chance=True),
     ]
     if refuted:
         claims.insert(1, Claim("C is large", "src 3", "above 9", "3", False, "it is small\nindeed"))
@@ -42,7 +44,14 @@ def made_up(*, refuted: bool = True, name: str = "made-up") -> StudyResult:
         claims=tuple(claims),
         figures=(Figure("line", "A line from [0] to *1*.", draw),),
         data={"numbers": np.array([1.0, math.nan, math.inf]), "seeds": (np.int64(1), 2)},
-        settings={"effort": 0.5, "seeds": [1, 2]},
+        settings={
+            "effort": effort,
+            "source": "A made-up work (src)",
+            "symbols": "x is a number",
+            "seeds": [1, 2],
+            "requests": 13_056,
+            "dwell_s": 0.5,
+        },
     )
 
 
@@ -50,10 +59,13 @@ def test_the_page_has_table_findings_and_figures(tmp_path: Path) -> None:
     """Every claim is a row of one line; what is refuted is said again in words; figures have captions."""
     text = write_result(made_up(), tmp_path, MADE).read_text(encoding="utf-8")
     assert "`tipover validate made-up` on 2026-11-30" in text
-    assert "**1 claims agree, 1 more with a parameter of ours fitted to them, 1 disagree, 1 cannot" in text
-    assert (
-        "2 more lines check our simulator against an earlier one of ours: 1 hold, 1 do not, 0 cannot" in text
-    )
+    assert "**4 claims of the source: 1 agrees, 1 agrees with a parameter of ours fitted" in text
+    assert "fitted to the source, 1 disagrees, 1 cannot be compared.**" in text
+    assert "not against the source: 1 holds, 1 fails, 0 cannot be compared." in text
+    assert "Source: A made-up work (src). The lines below call it by the number in brackets." in text
+    assert "Symbols: x is a number." in text
+    assert "Settings: effort: 0.5; seeds: 1, 2; requests: 13,056; dwell: 0.5 s." in text
+    assert "*ours* is what this program finds" in text
     assert "| D | src 4 | 5 | 5 | yes (fitted) | close. Fitted or open: the window |" in text
     assert "| F | recomputed | 7 | 8 | **NO** (own check) | not the same |" in text
     assert "- the window: 1 claim\n" in text[text.index("## Fitted") : text.index("## Own checks")]
@@ -62,12 +74,46 @@ def test_the_page_has_table_findings_and_figures(tmp_path: Path) -> None:
     assert "| C is large | src 3 | above 9 | 3 | **NO** | it is small indeed |" in text
     findings = text[text.index("## Findings") : text.index("## Fitted")]
     assert "**F**" not in findings
-    assert "- **C is large** (src 3): the source says above 9; we find 3. It is small" in findings
+    assert "- **C is large** (src 3). Source: above 9. Ours: 3. It is small" in findings
     assert "A | B" not in findings
     assert text.index("![A line from (0) to *1*.](made-up/line.png)") > text.index("## Figures")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {row.replace("\\|", "").count("|") for row in rows} == {7}
     assert (tmp_path / "made-up" / "line.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("effort", "warned"), [(0.05, True), (0.999, True), (1.0, False), (2.0, False)])
+def test_the_page_warns_at_a_low_effort(tmp_path: Path, effort: float, warned: bool) -> None:
+    """Below effort 1 a warning comes first; how many verdicts rest on chance is said at any effort."""
+    text = write_result(made_up(effort=effort), tmp_path, MADE).read_text(encoding="utf-8")
+    assert (f"> **Warning.** Effort {effort:g} has fewer seeds" in text) == warned
+    assert "1 verdict here rests on a 95% interval over seeds: of so many less than one would be" in text
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "No verdict here rests on a 95% interval"),
+        (1, "1 verdict here rests"),
+        (14, "of so many less than one would"),
+        (20, "20 verdicts here rest on a 95% interval over seeds: of so many about 1 would"),
+        (88, "of so many about 4 would be a disagreement by chance alone"),
+    ],
+)
+def test_one_verdict_in_twenty_is_chance(count: int, words: str) -> None:
+    """An interval that holds the truth with 95% leaves it out one time in twenty."""
+    assert words in by_chance(count, 1.0)
+    warning = "Effort 0.1 has fewer seeds or shorter runs than effort 1. "
+    assert by_chance(count, 0.1).startswith(warning) == (count > 0)
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 groups"), (1, "1 group"), (2, "2 groups"), (13_056, "13,056 groups")]
+)
+def test_counts_in_words(count: int, words: str) -> None:
+    """One is singular, all else plural, and thousands are set apart."""
+    assert counted(count, "group") == words
+    assert (does(count, "agree") == f"{count:,} agrees") == (count == 1)
 
 
 def test_the_numbers_are_plain_json(tmp_path: Path) -> None:
@@ -83,6 +129,7 @@ def test_the_numbers_are_plain_json(tmp_path: Path) -> None:
         "checks_hold": 1,
         "checks_fail": 1,
         "checks_not_compared": 0,
+        "by_interval": 1,
     }
     assert record["counts"] == expected == counts(made_up())
     assert record["claims"][1]["agrees"] is False
@@ -105,8 +152,10 @@ def test_the_index_lists_all_studies_that_are_there(tmp_path: Path) -> None:
     write_result(made_up(), tmp_path, MADE)
     write_result(made_up(refuted=False, name="another"), tmp_path, MADE)
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "| [A made-up study](another.md) | 1 | 1 | 0 | 1 | 1 of 2 hold | 0.5 | 2026-11-30 |" in text
-    assert "| [A made-up study](made-up.md) | 1 | 1 | 1 | 1 | 1 of 2 hold | 0.5 | 2026-11-30 |" in text
+    made = " `tipover validate made-up` |"
+    assert "| [A made-up study](another.md) | 1 | 1 | 0 | 1 | 1 of 2 hold | 0.5 | 2026-11-30 |" + made in text
+    assert "| [A made-up study](made-up.md) | 1 | 1 | 1 | 1 | 1 of 2 hold | 0.5 | 2026-11-30 |" + made in text
+    assert "make results" not in text
     assert "not ours" not in text
     before = text
     write_index(tmp_path)

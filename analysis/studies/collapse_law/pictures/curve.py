@@ -25,9 +25,7 @@ from analysis.studies.collapse_law.rows import sample
 
 def draw_curve(data: dict[str, Any], path: Path) -> None:
     """Left the late share without retries, right the utilization with them."""
-    sheet = new_sheet(
-        "Attempts are late as the M/M/1 tail says, and retries settle where the curve says", 1, 2
-    )
+    sheet = new_sheet("Late attempts without retries, and utilization with them, beside the laws", 1, 2)
     _kernel(sheet.panels[0], data["kernel"])
     _branch(sheet.panels[1], data["curve"])
     sheet.save(path)
@@ -90,7 +88,7 @@ def _branch(axes: Axes, rows: list[dict[str, Any]]) -> None:
     axes.set_ylim(0, 1.0)
     dress(
         axes,
-        "With retries, m = 6, θ = 5; per cent: runs that tipped, left out",
+        "With retries, m = 6, θ = 5; %: runs tipped, left out",
         "load λ/μ (first attempts)",
         "utilization x by all attempts",
     )

@@ -15,6 +15,7 @@ from analysis.studies.collapse_law.pictures.sheet import (
     POLICY_COLOURS,
     POLICY_WORDS,
     SERIES,
+    at_least,
     claimed,
     dress,
     new_sheet,
@@ -30,9 +31,7 @@ RUNS = 25
 
 def draw_hysteresis(data: dict[str, Any], path: Path) -> None:
     """The ramp, the recovery thresholds, the trap, the drain times."""
-    sheet = new_sheet(
-        "Once collapsed, it comes back only far below μ/m, and never with endless retries", 2, 2
-    )
+    sheet = new_sheet("Up and down a ramp, and what drains after load is shed", 2, 2)
     _ramp(sheet.panels[0], data["ramp"])
     _thresholds(sheet.panels[1], data["recovery"])
     _trap(sheet.panels[2], data["trap"])
@@ -48,11 +47,13 @@ def _ramp(axes: Axes, ramp: dict[str, Any]) -> None:
             reach = np.array([step["half_width_95"] for step in row[way]])
             label = POLICY_WORDS[row["policy"]] if way == "up" else "_"
             axes.plot(ramp[way], mean, color=colour, lw=1.6, ls=style, label=label, zorder=3)
-            axes.fill_between(ramp[way], mean - reach, mean + reach, color=colour, alpha=0.12, lw=0)
+            # Goodput is never below zero, whatever the interval of its mean says.
+            low = np.maximum(0.0, mean - reach)
+            axes.fill_between(ramp[way], low, mean + reach, color=colour, alpha=0.12, lw=0)
     axes.plot([], [], color=INK, lw=1.4, ls=(0, (4, 2)), label="on the way down")
     axes.axvline(laws.collapse_ceiling(5.0, 6), color=GREY, lw=1.2, ls=(0, (1, 1.5)), label="ceiling")
     axes.axvline(laws.recovery_threshold(6), color=GREY, lw=1.2, ls=(0, (5, 2.5)), label="μ/m")
-    axes.set_ylim(-0.03, 1.1)
+    at_least(axes, -0.03, 1.1)
     dress(
         axes,
         f"Up and down a ramp, {ramp['dwell_s']:g} mean services a step",
@@ -78,8 +79,13 @@ def _thresholds(axes: Axes, rows: list[dict[str, Any]]) -> None:
     )
     points(axes, attempts, [sample(row) for row in rows], BLUE, "measured within that time")
     claimed(axes, list(THRESHOLDS), list(THRESHOLDS.values()), "the source's, dwell not given")
-    axes.set_ylim(0, 0.34)
-    dress(axes, "The highest load at which it drains", "attempts a job may make, m", "load λ/μ")
+    at_least(axes, 0, 0.34)
+    dress(
+        axes,
+        f"The highest load at which it drains in {HOLD_S:,.0f} services",
+        "attempts a job may make, m",
+        "load λ/μ",
+    )
     axes.legend(loc="upper right", **LEGEND)
 
 

@@ -14,6 +14,7 @@ from analysis.studies.collapse_law.caps import CHOICES, PLACES, ROW, UNCAPPED, W
 from analysis.studies.collapse_law.pictures.sheet import (
     LEGEND,
     SERIES,
+    at_least,
     claimed,
     dress,
     new_sheet,
@@ -24,9 +25,7 @@ from analysis.studies.collapse_law.rows import sample
 
 def draw_interventions(data: dict[str, Any], path: Path) -> None:
     """Goodput by cap, goodput by what a rejected attempt does, collapse load by timeout."""
-    sheet = new_sheet(
-        "A queue well shorter than the timeout has no crater; longer timeouts come nearer to capacity", 1, 3
-    )
+    sheet = new_sheet("Goodput under a queue cap of L places, and collapse load by timeout", 1, 3)
     _caps(sheet.panels[0], data["caps"])
     _choices(sheet.panels[1], data["caps"])
     _timeouts(sheet.panels[2], data["timeouts"])
@@ -57,7 +56,7 @@ def _limit(axes: Axes) -> None:
     axes.plot(
         x, np.minimum(1, 1 / x), color=GREY, lw=1.3, ls=(0, (5, 2.5)), label="the server's limit min(1, μ/λ)"
     )
-    axes.set_ylim(-0.03, 1.55)
+    at_least(axes, -0.03, 1.55)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0])
 
 
@@ -83,7 +82,7 @@ def _choices(axes: Axes, caps: dict[str, Any]) -> None:
     _line(axes, caps, 2, "after-timeout", SERIES[3], f"{WORDS['after-timeout']}, no backoff", "none")
     claimed(axes, list(ROW), list(ROW.values()), "the source's row")
     _limit(axes)
-    axes.set_ylim(0.25, 1.08)
+    at_least(axes, 0.25, 1.08)
     dress(axes, "By what a rejected attempt does, L = 2", "load λ/μ", "goodput over demand")
     axes.legend(loc="lower left", **LEGEND)
 

@@ -13,6 +13,7 @@ from analysis.studies.collapse_law.pictures.sheet import (
     LEGEND,
     POLICY_COLOURS,
     POLICY_WORDS,
+    at_least,
     claimed,
     dress,
     law_line,
@@ -24,9 +25,7 @@ from analysis.studies.collapse_law.rows import pick
 
 def draw_margins(data: dict[str, Any], path: Path) -> None:
     """Left the collapse loads over the ceiling, right the mean backoffs."""
-    sheet = new_sheet(
-        "With patient timeouts the policy hardly matters; with tight ones any backoff helps", 1, 2
-    )
+    sheet = new_sheet("Collapse load over the ceiling, and mean backoff, by policy", 1, 2)
     _margins(sheet.panels[0], data["policies"])
     _delays(sheet.panels[1], data["delays"])
     sheet.save(path)
@@ -45,7 +44,8 @@ def _margins(axes: Axes, rows: list[dict[str, Any]]) -> None:
         )
     law_line(axes, 1.0, "the ceiling")
     axes.set_xticks(range(len(MARGINS)), [f"θ = {theta:g}" for theta in MARGINS])
-    axes.set_ylim(0.4, 1.1)
+    at_least(axes, 0.4, 1.1)
+    axes.set_xlim(-0.5, len(MARGINS) - 0.5)
     dress(axes, "Mean collapse load over the ceiling", "timeout, mean services", "collapse load / ceiling")
     axes.legend(loc="lower right", **LEGEND)
 
@@ -66,5 +66,6 @@ def _delays(axes: Axes, rows: list[dict[str, Any]]) -> None:
         )
     claimed(axes, range(len(names)), [CLAIMED[name] for name in names], "the source's figures")
     axes.set_xticks(range(len(names)), [POLICY_WORDS[name] for name in names])
+    axes.set_xlim(-0.5, len(names) - 0.5)
     dress(axes, "Mean backoff before a retry, θ = 5, λ = 0.3μ", "policy", "mean backoff, mean services")
     axes.legend(loc="upper left", **LEGEND)

@@ -15,6 +15,7 @@ from analysis.studies.collapse_law.pictures.sheet import (
     LEGEND,
     POLICY_COLOURS,
     POLICY_WORDS,
+    at_least,
     claimed,
     dress,
     law_line,
@@ -29,7 +30,7 @@ THETA_COLOURS = {5.0: BLUE, 2.0: ORANGE}
 
 def draw_onset(data: dict[str, Any], path: Path) -> None:
     """Tipping probability, collapse loads of the policies, drift with the horizon, bursts."""
-    sheet = new_sheet("Below the ceiling collapse is a matter of chance, horizon and bursts", 2, 2)
+    sheet = new_sheet("Where runs collapse: by load, policy and timeout, horizon, burst", 2, 2)
     _tipping(sheet.panels[0], data["tipping"])
     _policies(sheet.panels[1], data["policies"])
     _horizons(sheet.panels[2], data["horizons"])
@@ -80,10 +81,10 @@ def _horizons(axes: Axes, rows: list[dict[str, Any]]) -> None:
     points(axes, lengths, [sample(row) for row in rows], BLUE, "ours: mean collapse load, full jitter")
     claimed(axes, lengths, [0.502, 0.424, 0.386, 0.384], "the source's, 3 seeds each")
     law_line(axes, rows[0]["ceiling"], f"ceiling {rows[0]['ceiling']:.3f}")
-    axes.set_ylim(0.25, 0.6)
+    at_least(axes, 0.25, 0.6)
     dress(
         axes,
-        "The longer one watches, the lower it collapses, θ = 5",
+        "Collapse load by length of the run, θ = 5",
         "horizon, mean services",
         "collapse load λ/μ",
     )

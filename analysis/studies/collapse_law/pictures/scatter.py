@@ -19,7 +19,7 @@ from analysis.studies.collapse_law.rows import sample
 
 def draw_scatter(data: dict[str, Any], path: Path) -> None:
     """Left measured over predicted utilization, right its relative error."""
-    sheet = new_sheet("The utilization is the good root's, while enough runs are left to measure it on", 1, 2)
+    sheet = new_sheet("Measured utilization beside the good root of the curve", 1, 2)
     left, right = sheet.panels
     for name, rows, colour, marker in _groups(data):
         samples = [sample(row) for row in rows]

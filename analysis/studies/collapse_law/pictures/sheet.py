@@ -11,9 +11,11 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, ScalarFormatter
 from PIL import Image
 
-from analysis.plots.canvas import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILLION
+from analysis.plots.canvas import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILLION, thousands
 from analysis.studies.sample import Sample
 
 PANEL_IN = (5.0, 3.9)
@@ -55,9 +57,11 @@ class Sheet:
 
 
 def new_sheet(title: str, rows: int, columns: int, panel_in: tuple[float, float] = PANEL_IN) -> Sheet:
-    """An empty sheet under a title that says what is seen."""
+    """An empty sheet under a title that says what is shown, not what comes out."""
     size = (columns * panel_in[0], rows * panel_in[1] + 0.4)
-    figure = Figure(figsize=size, dpi=DPI, facecolor="white", layout="constrained")
+    figure = Figure(
+        figsize=size, dpi=DPI, facecolor="white", layout=ConstrainedLayoutEngine(rect=(0, 0, 0.985, 1))
+    )
     FigureCanvasAgg(figure)
     figure.suptitle(title, x=0.01, ha="left", fontsize=12.5, weight="bold", color=INK)
     return Sheet(figure, tuple(figure.subplots(rows, columns, squeeze=False).flat))
@@ -69,9 +73,19 @@ def dress(axes: Axes, heading: str, x_label: str, y_label: str) -> None:
     axes.set_xlabel(x_label, fontsize=9.5)
     axes.set_ylabel(y_label, fontsize=9.5)
     axes.tick_params(labelsize=9)
+    for axis in (axes.xaxis, axes.yaxis):
+        if isinstance(axis.get_major_formatter(), ScalarFormatter):
+            axis.set_major_formatter(FuncFormatter(thousands))
     axes.grid(axis="y", color="#dddddd", lw=0.6, zorder=0.5)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def at_least(axes: Axes, low: float, high: float) -> None:
+    """A y axis from ``low`` to ``high``, and further where a point or its interval lies outside."""
+    drawn = axes.dataLim
+    room = 0.03 * (high - low)
+    axes.set_ylim(min(low, drawn.y0 - room), max(high, drawn.y1 + room))
 
 
 def points(

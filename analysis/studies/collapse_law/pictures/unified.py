@@ -15,6 +15,7 @@ from analysis.studies.collapse_law.collapse_load_claims import ATTEMPTS
 from analysis.studies.collapse_law.pictures.sheet import (
     LEGEND,
     SERIES,
+    at_least,
     claimed,
     dress,
     new_sheet,
@@ -25,7 +26,7 @@ from analysis.studies.collapse_law.rows import sample
 
 def draw_unified(data: dict[str, Any], path: Path) -> None:
     """The curves with what was measured on them, the onset by m, the lattice."""
-    sheet = new_sheet("One curve for each m: its top is the ceiling, its end the recovery threshold", 1, 3)
+    sheet = new_sheet("The curve by attempts, collapse loads beside its top, and where it folds", 1, 3)
     _curves(sheet.panels[0], data["shift"])
     _attempts(sheet.panels[1], data["attempts"])
     _lattice(sheet.panels[2], data["ceilings"]["scan"])
@@ -53,7 +54,8 @@ def _curves(axes: Axes, rows: list[dict[str, Any]]) -> None:
                 )
     axes.plot([], [], "o", color=INK, label="measured, at once")
     axes.plot([], [], "s", color=INK, label="measured, full jitter")
-    axes.set_xlim(0.2, 0.8)
+    measured = [s.mean - s.half_width for row in rows if len((s := sample(row)).values) > 1]
+    axes.set_xlim(max(0.0, min([0.2, *measured])), 0.8)
     axes.set_ylim(0.05, 0.55)
     dress(axes, "θ = 2: the curve, and runs at λ = 0.28μ", "utilization x by all attempts", "load λ/μ")
     axes.legend(loc="lower center", ncols=2, **LEGEND)
@@ -72,7 +74,7 @@ def _attempts(axes: Axes, rows: list[dict[str, Any]]) -> None:
         "measured, jitter",
     )
     claimed(axes, list(ATTEMPTS), [value for value, _ in ATTEMPTS.values()])
-    axes.set_ylim(0, 0.7)
+    at_least(axes, 0, 0.7)
     dress(axes, "Collapse load by attempts, θ = 2", "attempts a job may make, m", "collapse load λ/μ")
     axes.legend(loc="upper right", **LEGEND)
 
@@ -93,5 +95,10 @@ def _lattice(axes: Axes, scan: list[dict[str, Any]]) -> None:
     axes.plot(theta, 1 + 2 / theta, color=INK, lw=1.5, label="law: (m − 1)θ = 2")
     axes.set_ylim(0.4, 15.5)
     axes.set_yticks(range(1, 13))
-    dress(axes, "Where there is a loop: 288 points", "timeout θ, mean services", "attempts a job may make, m")
+    dress(
+        axes,
+        f"Where the curve folds: {len(scan)} points",
+        "timeout θ, mean services",
+        "attempts a job may make, m",
+    )
     axes.legend(loc="upper right", ncols=2, **LEGEND)
