@@ -54,6 +54,7 @@ from analysis.laws.queue_cap import (
 from analysis.laws.recovery import drain_time_s, long_spike_recovery_time_s, recovery_time_s
 from analysis.laws.safety import DECISION_TABLE, Decision, DecisionRow, Verdict, decide, retries_are_safe
 from analysis.laws.scaler import (
+    first_attempt_scaler_escapes,
     first_attempt_scaler_trapped,
     ingress_scaler_capacity_per_s,
     ingress_scaler_escapes,
@@ -61,6 +62,9 @@ from analysis.laws.scaler import (
 from analysis.laws.trap import ROUNDING, is_trap, trap_threshold, trapped_ingress_per_s
 from analysis.laws.trigger import (
     capacity_cut_wait_s,
+    cut_first_late_s,
+    cut_last_late_s,
+    cut_triggers,
     spike_triggers,
     spike_wait_s,
     time_to_first_timeout_s,
@@ -87,10 +91,14 @@ __all__ = [
     "ceiling_offered_utilization",
     "check",
     "collapse_ceiling",
+    "cut_first_late_s",
+    "cut_last_late_s",
+    "cut_triggers",
     "decide",
     "drain_time_s",
     "failing_variance_per_s",
     "feedback_steps",
+    "first_attempt_scaler_escapes",
     "first_attempt_scaler_trapped",
     "first_overload_utilization",
     "first_passage_sd_s",

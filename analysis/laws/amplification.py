@@ -64,6 +64,11 @@ def hop_amplification(max_attempts: float, hops: int) -> float:
 
 def power_over_tiers(factor: float, tiers: int, field: str, value: float) -> float:
     """factor^tiers; ``ValueError`` for the field that is too large when no float can hold it."""
-    fits = math.isinf(factor) or tiers * math.log(factor) < _LARGEST_LOG
-    require(fits, field, f"must be smaller: {factor:g}^{tiers:g} is more than a float can hold", value)
+    fits = power_fits(factor, tiers)
+    require(fits, field, f"must be smaller: {factor:g}^{int(tiers)} is more than a float can hold", value)
     return float(float(factor) ** tiers)
+
+
+def power_fits(factor: float, tiers: int) -> bool:
+    """Whether a float can hold factor^tiers."""
+    return math.isinf(factor) or tiers * math.log(factor) < _LARGEST_LOG

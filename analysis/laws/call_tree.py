@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from analysis.laws.amplification import power_over_tiers, retry_amplification
+from analysis.laws.amplification import power_fits, power_over_tiers, retry_amplification
 from analysis.laws.checks import check
 from analysis.laws.elementwise import elementwise
 
@@ -51,5 +51,8 @@ def last_service_load(failure_probability: float, max_attempts: float, services:
     check(failure_probability=failure_probability, max_attempts=max_attempts, services=services)
     if services == 1:
         return 1.0
+    if failure_probability < 1 and not power_fits(max_attempts, services - 1):
+        # p^M is 0 long before M is too large for a float.
+        return retry_amplification(math.inf, failure_probability)
     attempts = power_over_tiers(max_attempts, services - 1, "services", services)
     return retry_amplification(attempts, failure_probability)

@@ -81,7 +81,8 @@ def separatrix_offered_utilization(
 def separatrix_depth(utilization: float, timeout_slack: float, max_attempts: float = math.inf) -> float:
     """Queue at the separatrix in attempts: x/(1−x), the M/M/1 mean at the larger root of g_m(x) = λ/μ.
 
-    A burst that leaves more than this queued tips the service over. At θ = 5 and half the ceiling it is
+    The mean-field bound: a burst that leaves more than this queued tips the service over, but by chance
+    one of about θ, a wait of one timeout, already can. At θ = 5 and half the ceiling it is
     18.7 for m = 6, the source's figure, and 13.5 for m = ∞, the figure of its withdrawn first draft.
     Raises ``ValueError`` as ``separatrix_offered_utilization`` does. Source: seed 000 §6.2, which does
     not say how it got its number.

@@ -13,6 +13,8 @@ therefore has no hysteresis: it leaves out the queue, and so comes back as soon 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,6 +25,12 @@ from domain.errors import Fault
 
 MOST_EXACT_ATTEMPTS = 10_000
 """Exact powers of more than this would take minutes."""
+
+MOST_EXACT_DIGITS = 60
+"""Decimals of what is given, and of the width, to compute with."""
+
+MOST_DIGITS_IN_ALL = 120_000
+"""The digits of an m-th power are m times its base's: more than this, for every probe, would take minutes."""
 
 Exact = int | str | float | Fraction
 """A number taken exactly: "0.95" is 19/20, the float 0.95 is the binary fraction it is stored as."""
@@ -106,23 +114,12 @@ def fixed_point_enclosure(
     """Exact ends around the load L with F(L) = L, no further apart than ``width``.
 
     Bisection on [λ, λm] with F evaluated in fractions; where the fixed point is at most 1 it is itself a
-    fraction and both ends are it. Raises ``ValueError`` for λ < 0, b outside [0, 1), a width ≤ 0, and m
-    that is no whole number from 1 to ``MOST_EXACT_ATTEMPTS``. Source: seed 004.
+    fraction and both ends are it. Raises ``ValueError`` for λ < 0, b outside [0, 1), a width ≤ 0, m that
+    is no whole number from 1 to ``MOST_EXACT_ATTEMPTS``, and more digits than can be computed with.
+    Source: seed 004.
     """
     given = {"utilization": utilization, "base_failure": base_failure, "width": width}
-    exact, faults = {}, []
-    for field, value in given.items():
-        try:
-            exact[field] = Fraction(value)
-        except (ValueError, OverflowError, ZeroDivisionError):
-            faults.append(Fault(field, "must be a finite number", value))
-    faults += faults_of(exact, given)
-    if not (1 <= max_attempts <= MOST_EXACT_ATTEMPTS and max_attempts % 1 == 0):
-        rule = f"must be a whole number from 1 to {MOST_EXACT_ATTEMPTS:,} to be computed exactly"
-        faults.append(Fault("max_attempts", rule, max_attempts))
-    if faults:
-        raise DomainError(faults)
-    demand, base, wanted = exact.values()
+    demand, base, wanted = _exact_values(given, max_attempts)
     attempts = int(max_attempts)
     unstressed = demand * (1 - base**attempts) / (1 - base)
     if unstressed <= 1:
@@ -158,6 +155,57 @@ def feedback_steps(
         turns.append(FeedbackStep(load, p, attempts, utilization * attempts))
         load = turns[-1].next_load
     return turns
+
+
+_LIMITS = {
+    "utilization": f"must be at most 1e{MOST_EXACT_DIGITS} and have at most {MOST_EXACT_DIGITS} decimals",
+    "base_failure": f"must have at most {MOST_EXACT_DIGITS} decimals",
+    "width": f"must be at least 1e-{MOST_EXACT_DIGITS}, and at most 1e{MOST_EXACT_DIGITS}",
+}
+_EXPONENT = re.compile(r"e([-+]?[\d_]+)\s*$", re.IGNORECASE)
+
+
+def _exact_values(given: Mapping[str, Exact], max_attempts: float) -> list[Fraction]:
+    """The values as fractions; ``DomainError`` with everything that is wrong with them and with m."""
+    exact: dict[str, Fraction] = {}
+    faults = []
+    for field, value in given.items():
+        exponent = _EXPONENT.search(value) if isinstance(value, str) else None
+        try:
+            # Written out, 1e-999999999 would fill the memory.
+            if exponent and abs(int(exponent[1])) > 10 * MOST_EXACT_DIGITS:
+                faults.append(Fault(field, f"{_LIMITS[field]} to be computed exactly", value))
+            else:
+                exact[field] = Fraction(value)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            faults.append(Fault(field, "must be a finite number", value))
+    broken = faults_of(exact, given)
+    sound = {field: exact[field] for field in exact if field not in {fault.field for fault in broken}}
+    digits = {field: _digits(field, value) for field, value in sound.items()}
+    broken += [
+        Fault(field, f"{_LIMITS[field]} to be computed exactly", given[field])
+        for field, count in digits.items()
+        if count > MOST_EXACT_DIGITS
+    ]
+    if not (1 <= max_attempts <= MOST_EXACT_ATTEMPTS and max_attempts % 1 == 0):
+        rule = f"must be a whole number from 1 to {MOST_EXACT_ATTEMPTS:,} to be computed exactly"
+        broken.append(Fault("max_attempts", rule, max_attempts))
+    elif not faults + broken and max_attempts * max(digits.values()) > MOST_DIGITS_IN_ALL:
+        longest = max(digits, key=lambda field: digits[field])
+        most = int(MOST_DIGITS_IN_ALL // max_attempts)
+        rule = f"must have at most {most} decimals with {max_attempts:g} attempts to be computed exactly"
+        broken.append(Fault(longest, rule, given[longest]))
+    if faults + broken:
+        raise DomainError(faults + broken)
+    return list(exact.values())
+
+
+def _digits(field: str, value: Fraction) -> int:
+    """How many decimal digits computing with a value takes."""
+    whole = value.numerator // value.denominator
+    # A width is only divided by: of 1/3 what counts is its size.
+    fine = value.denominator // value.numerator if field == "width" else value.denominator
+    return math.ceil(math.log10(max(whole, fine, 1)))
 
 
 def _feedback(load: Fraction, demand: Fraction, attempts: int, base: Fraction) -> Fraction:

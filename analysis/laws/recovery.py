@@ -21,7 +21,8 @@ def recovery_time_s(
 ) -> float:
     """Seconds from the end of a load spike to an empty queue: (Akρ−1)(Δ−t0)/(1−Aρ) + T/(1−ρ).
 
-    0 when the spike triggers nothing, infinite when Aρ ≥ 1 after a trigger. Raises ``ValueError``
+    0 when the spike triggers nothing, infinite when Aρ ≥ 1 after a trigger. Retries are counted from t0 on
+    though they begin T later, so for Δ − t0 under about 5T it overstates. Raises ``ValueError``
     outside the domain of ``spike_triggers`` and for A < 1. Source: seed 002 Prop. 7 (full form).
     """
     check(

@@ -13,11 +13,36 @@ from analysis.laws.trap import is_trap, trapped_ingress_per_s
 def first_attempt_scaler_trapped(amplification: float, target_utilization: float) -> bool:
     """Whether a scaler that counts first attempts stays trapped after a trigger: u* ≥ 1/A.
 
-    The retries are not in its signal, so it holds ρ = u*, its target. Raises ``ValueError`` for A < 1 or
-    u* outside (0, 1). Source: seed 002 Cor. 4.
+    The retries are not in its signal, so it holds ρ = u*, its target, if it may have the capacity for it:
+    see ``first_attempt_scaler_escapes``. Raises ``ValueError`` for A < 1 or u* outside (0, 1).
+    Source: seed 002 Cor. 4.
     """
     check(amplification=amplification, target_utilization=target_utilization)
     return is_trap(amplification, target_utilization)
+
+
+@elementwise
+def first_attempt_scaler_escapes(
+    amplification: float,
+    arrival_rate_per_s: float,
+    target_utilization: float,
+    capacity_ceiling_per_s: float = math.inf,
+) -> bool:
+    """Whether a scaler of first attempts gets a failed service out: Aλ < min(λ/u*, its ceiling).
+
+    Without a ceiling u* < 1/A, Corollary 4. Nothing holds a service that has no demand. Raises
+    ``ValueError`` for A < 1, λ < 0, u* outside (0, 1) or a ceiling ≤ 0. Source: seed 002 Prop. 6 and Cor. 4.
+    """
+    check(
+        amplification=amplification,
+        arrival_rate_per_s=arrival_rate_per_s,
+        target_utilization=target_utilization,
+        capacity_ceiling_per_s=capacity_ceiling_per_s,
+    )
+    if arrival_rate_per_s == 0:
+        return True
+    # As utilizations, so that without a ceiling it is Corollary 4 to the last bit.
+    return not is_trap(amplification, max(target_utilization, arrival_rate_per_s / capacity_ceiling_per_s))
 
 
 @elementwise

@@ -9,7 +9,7 @@ import pytest
 from domain.errors import ExitCode
 from tipover.cli import main
 from tipover.commands.calc import CALCULATIONS
-from tipover.commands.calc.calculation import figure
+from tipover.commands.calc.calculation import counted, figure, told_apart
 
 SPIKE = "--utilization .3 --spike-factor 5 --spike-duration-s 300 --timeout-s 10"
 CASES = [
@@ -23,7 +23,7 @@ CASES = [
     (
         "curve --utilization .27193818 --timeout-slack 5 --max-attempts 6",
         {"separatrix_depth": 18.7345, "separatrix_offered_utilization": 0.9493},
-        ["g_6(x) = 0.2719 → x = 0.9493", "more than about 18.7 attempts queued"],
+        ["g_6(x) = 0.2719 → x = 0.9493", "about 5 attempts queued", "beyond 18.7 attempts"],
     ),
     (
         "curve --utilization .1 --timeout-slack 5 --max-attempts 6",
@@ -58,8 +58,13 @@ CASES = [
     ),
     (
         "trigger --utilization .4 --timeout-s 10 --cut-factor inf --cut-duration-s 20",
-        {"triggers": False, "wait_s": 8.0},
-        ["1/∞", "served more slowly"],
+        {"triggers": True, "wait_s": 8.0, "first_timeout_s": 0.0, "last_timeout_s": 16.667},
+        ["1/∞", "4 > 0 → yes", "attempts sent from 0 s into it on time out, although only 8 s"],
+    ),
+    (
+        "trigger --utilization .4 --timeout-s 10 --cut-factor 5 --cut-duration-s 15",
+        {"triggers": False, "wait_s": 3.0},
+        ["2 > 3 → no", "no attempt times out"],
     ),
     (
         f"recovery {SPIKE} --max-attempts 3",
@@ -69,7 +74,7 @@ CASES = [
     (
         f"recovery {SPIKE} --amplification 4",
         {"recovery_s": "inf"},
-        ["4·0.3 ≥ 1 → T_rec = ∞", "never recovers"],
+        ["4·0.3 = 1.2 ≥ 1 → T_rec = ∞", "never recovers"],
     ),
     (
         "recovery --utilization .1 --spike-factor 5 --spike-duration-s 300 --timeout-s 10 --budget .2",
@@ -98,13 +103,13 @@ CASES = [
             "ingress_scaler_escapes": True,
             "ingress_scaler_capacity_per_s": 30_000.0,
         },
-        ["0.5 ≥ 0.3333 → yes", "15,000 < min(30,000, ∞) → yes", "stays failed at its own target"],
+        ["15,000 ≥ min(10,000, ∞) → yes", "15,000 < min(30,000, ∞) → yes", "stays failed at its own target"],
     ),
     (
         "scaler --target-utilization .3 --arrival-rate-per-s 5000 --max-attempts 3 "
         "--capacity-ceiling-per-s 15000",
-        {"first_attempt_scaler_trapped": False, "ingress_scaler_escapes": False},
-        ["counting every attempt it stays failed"],
+        {"first_attempt_scaler_trapped": True, "ingress_scaler_escapes": False},
+        ["15,000 ≥ min(16,667, 15,000) → yes", "Whatever its signal it stays failed after a trigger"],
     ),
     (
         "bistability --timeout-slack 5 --max-attempts 6",
@@ -212,6 +217,129 @@ def test_the_same_as_json(
         assert got == (pytest.approx(value, rel=5e-4) if type(value) is float else value), key
 
 
+CURVE = "curve --utilization .4 --timeout-slack 50 --max-attempts 3"
+SCALER = "scaler --arrival-rate-per-s 100 --max-attempts 3"
+SAID = [
+    (CURVE, ["about 50 attempts queued (θ: a wait of one timeout)", "beyond 250 attempts, the mean-field"]),
+    (
+        "curve --utilization .4 --timeout-slack 5 --max-attempts 3",
+        ["chance alone queues that many 1.37% of the time"],
+    ),
+    (
+        "curve --utilization .5 --timeout-slack 5",
+        ["separatrix is only 4.17 attempts deep, less than the θ = 5"],
+    ),
+    ("curve --utilization .3333335 --timeout-slack 5 --max-attempts 3", ["1/(1.25·10^−7) = 7,999,999"]),
+    (
+        f"{SCALER} --target-utilization .3 --capacity-ceiling-per-s 250",
+        ["Whatever its signal it stays failed after a trigger"],
+    ),
+    (
+        f"{SCALER} --target-utilization .3 --capacity-ceiling-per-s 50",
+        ["no more than the demand of 100 jobs/s: it is overloaded without any trigger"],
+    ),
+    (f"{SCALER} --target-utilization .3", ["first attempts it recovers; counting every attempt it recovers"]),
+    (
+        "scaler --arrival-rate-per-s 0 --target-utilization .5 --max-attempts 3",
+        ["Without demand nothing keeps it failed"],
+    ),
+    (
+        "scaler --arrival-rate-per-s 1 --target-utilization .5 --max-attempts inf",
+        ["Clients that never give up keep it failed at any capacity"],
+    ),
+    ("ceiling --timeout-slack 5 --max-attempts 6", ["From 16.7% (1/m) to 54.4% a burst can tip it over"]),
+    ("ceiling --timeout-slack 5", ["Below 54.4%, however far, a burst can tip it over"]),
+    ("ceiling --timeout-slack 1 --max-attempts 3", ["There is no loop", "no burst can tip it over for good"]),
+    ("ceiling --timeout-slack 1 --max-attempts 1", ["Without retries nothing feeds on itself"]),
+    ("ceiling --timeout-slack 1e6", ["1 − 0.999985185 = 1.482·10^−5", "Above 99.999% of capacity"]),
+    ("bistability --timeout-slack 1.0001 --max-attempts 3", ["2.0002 > 2 → yes", "below 33.3333333%"]),
+    ("bistability --timeout-slack 5 --max-attempts 1", ["it is overloaded above capacity and only there"]),
+    ("trap --utilization 1.2 --max-attempts 1", ["overloaded without any trigger"]),
+    ("trap --utilization .2 --max-attempts inf", ["no demand is low enough"]),
+    ("trap --utilization 0 --max-attempts inf", ["at any demand it would not"]),
+    ("trap --utilization .1 --amplification 1e300", ["1/(1·10^300)"]),
+    (
+        "recovery --utilization .3 --spike-factor 5 --spike-duration-s 20.5 --timeout-s 10 --max-attempts 3",
+        ["14.3 s earlier", "only 500 ms after its first late attempt", "this overstates"],
+    ),
+    (
+        "recovery --utilization .4 --spike-factor 5 --spike-duration-s 12 --timeout-s 10 --max-attempts 3",
+        ["it may come back all the same"],
+    ),
+    (
+        "recovery --utilization .33333333 --spike-factor 5 --spike-duration-s 300 --timeout-s 10 "
+        "--max-attempts 3",
+        ["(1 − 3·0.33333333)", "31,666,666 h"],
+    ),
+    (
+        "trigger --utilization .4 --timeout-s 10 --spike-factor 5 --spike-duration-s 12",
+        ["so near the least trigger"],
+    ),
+    (
+        "drain --depth 0 --capacity-per-s 1 --arrival-rate-per-s .5 --max-attempts 6",
+        ["should attempts begin to fail the queue grows by 2 attempts/s"],
+    ),
+    (
+        "drain --depth 0 --capacity-per-s 1 --arrival-rate-per-s 2 --max-attempts 6",
+        ["overloaded without any trigger: the queue grows by 11 attempts/s"],
+    ),
+    (
+        "cap --queue-cap 5 --timeout-slack 1 --max-attempts inf",
+        ["endless clients send it again", "no cap prevents"],
+    ),
+    ("cap --queue-cap 5 --timeout-slack 1 --max-attempts 1", ["with 1 attempt per job"]),
+    ("stack --layer inf", ["at any demand"]),
+    ("amplification --failure-probability .1 --max-attempts 1", ["just the demand"]),
+    ("tree --failure-probability 1 --max-attempts 3 --services 3", ["load = m^(N − 1) = 3^2 = 9"]),
+    (
+        "tree --failure-probability .1 --max-attempts 3 --services 1000",
+        ["(1 − 0.1^(3^999))/(1 − 0.1) = 1.111"],
+    ),
+    (
+        "fixed-point --load .95 --max-attempts 4 --base .1",
+        ["At least, exactly (1.72735977265)", "At most, exactly (1.72735977313)"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("command", "words"), SAID, ids=[case[0] for case in SAID])
+def test_what_is_said_holds_for_the_case(
+    command: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sentences that were once the same for all cases, and working that did not add up."""
+    assert main(["calc", *command.split()]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for expected in words:
+        assert expected in text
+
+
+def test_a_scaler_short_of_its_ceiling_says_nothing_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Between Aλ and λ/u* the ceiling still lets it out."""
+    ceiling = "--target-utilization .3 --capacity-ceiling-per-s 301 --json"
+    assert main(["calc", *SCALER.split(), *ceiling.split()]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert results["first_attempt_scaler_trapped"]["value"] is False
+    assert results["ingress_scaler_escapes"]["value"] is True
+
+
+def test_the_turns_of_the_loop_are_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    """In JSON a list, one for each step asked for."""
+    command = "fixed-point --load .95 --max-attempts 4 --base .1 --steps 2 --json"
+    assert main(["calc", *command.split()]) == 0
+    iterates = json.loads(capsys.readouterr().out)["results"]["iterates"]["value"]
+    assert iterates == pytest.approx([1.05545, 1.11356], abs=1e-5)
+
+
+@pytest.mark.parametrize("group", ["calc", "serve"])
+def test_a_group_alone_prints_its_help(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As bare ``tipover`` does: on stderr, exit code 2, nothing else around it."""
+    assert main([group]) == ExitCode.CONFIGURATION
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"Usage: tipover {group} ")
+    assert "says more" not in captured.err
+
+
 def test_every_calculation_is_tried() -> None:
     """No subcommand is missing from the table above."""
     assert {case[0].split()[0] for case in CASES} == set(CALCULATIONS)
@@ -259,8 +387,8 @@ def test_lines_are_broken_to_the_terminal(
         (
             "trap --utilization .4 --max-attempts 3 --budget .2",
             [
-                "--amplification, --max-attempts, --budget: give exactly one of them "
-                "(got '--max-attempts and --budget')"
+                "--amplification, --max-attempts, --budget: give exactly one of them, "
+                "not --max-attempts and --budget"
             ],
         ),
         (
@@ -303,6 +431,18 @@ def test_lines_are_broken_to_the_terminal(
         (
             "fanout --max-attempts 9 --hops 1000 --slack 2",
             ["--hops: must be smaller: 9^1000 is more than a float can hold (got 1000)"],
+        ),
+        (
+            "fanout --max-attempts 3 --hops 1000000 --slack 2",
+            ["--hops: must be smaller: 3^1000000 is more than a float can hold (got 1000000)"],
+        ),
+        (
+            "fixed-point --load 1e400 --max-attempts 4 --base .1 --width 1e-5000",
+            [
+                "--width: must be at least 1e-60, and at most 1e60 to be computed exactly (got '1e-5000')",
+                "--load: must be at most 1e60 and have at most 60 decimals to be computed exactly "
+                "(got '1e400')",
+            ],
         ),
         (
             "cap --queue-cap -1 --timeout-slack 0 --max-attempts .5",
@@ -363,3 +503,26 @@ def test_missing_and_unreadable_options_are_usage_errors(capsys: pytest.CaptureF
 def test_figures(value: float | bool | str, text: str) -> None:
     """Four digits, and powers of ten where zeros would hide them."""
     assert figure(value) == text
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "texts"),
+    [
+        (2.0, 2.0, ("2", "2")),
+        (2.0002, 2.0, ("2.0002", "2")),
+        (0.1, 3.0, ("0.1", "3")),
+        (1 + 1e-15, 1.0, ("1.000000000000001", "1")),
+        (float("inf"), 1.0, ("∞", "1")),
+    ],
+)
+def test_what_is_compared_is_told_apart(left: float, right: float, texts: tuple[str, str]) -> None:
+    """By as many figures as it takes."""
+    assert told_apart(left, right) == texts
+
+
+def test_one_is_singular() -> None:
+    """But rates and seconds keep their unit."""
+    assert counted(1, "attempts") == "1 attempt"
+    assert counted(2, "attempts") == "2 attempts"
+    assert counted(1, "s") == "1 s"
+    assert counted(1, "attempts/s") == "1 attempts/s"

@@ -54,3 +54,10 @@ def test_bounds(p: float, m: int, n: int) -> None:
     assert 1 <= leaf <= tree * (1 + 1e-9)
     assert tree <= m ** (n - 1) * (1 + 1e-9)
     assert 0 <= laws.call_tree_success(p, m, n) <= 1
+
+
+def test_a_chain_too_long_for_its_attempts_to_be_counted() -> None:
+    """p^M is 0 then, so a leaf that fails alone sees 1/(1 − p); only at p = 1 is that more than a float."""
+    assert laws.last_service_load(0.1, 3, 1000) == pytest.approx(1 / 0.9)
+    with pytest.raises(ValueError, match=r"3\^999 is more than a float"):
+        laws.last_service_load(1, 3, 1000)

@@ -19,6 +19,10 @@ ARRAYS = [
         {"spike_factor": 5, "utilization": RHO, "spike_duration_s": 300, "timeout_s": 10},
     ),
     (laws.capacity_cut_wait_s, {"cut_factor": math.inf, "utilization": RHO, "cut_duration_s": 60}),
+    (
+        laws.cut_triggers,
+        {"cut_factor": math.inf, "utilization": RHO, "cut_duration_s": 4, "timeout_s": THETA},
+    ),
     (laws.time_to_first_timeout_s, {"spike_factor": 5, "utilization": RHO, "timeout_s": THETA}),
     (
         laws.recovery_time_s,

@@ -137,3 +137,29 @@ def test_every_bad_input_is_named_at_once(
     assert sorted(fault.field for fault in raised.value.faults) == sorted(fields)
     shown = {fault.field: fault.value for fault in raised.value.faults}
     assert shown["utilization"] == demand or math.isinf(m)
+
+
+@pytest.mark.parametrize(
+    ("demand", "m", "base", "width", "fields"),
+    [
+        ("1e400", 4, "0.1", "1e-9", ["utilization"]),
+        ("1e-61", 4, "0.1", "1e-9", ["utilization"]),
+        ("0.9", 4, "1e-999999999999", "1e-999999999999", ["base_failure", "width"]),
+        ("0.9", 4, "0.1", "1e999999999999", ["width"]),
+        ("0.9", 4, "0.1", "0." + 600 * "0" + "1", ["width"]),
+        ("0.9", 10_000, "0.1", "1e-30", ["width"]),
+    ],
+)
+def test_more_digits_than_can_be_computed_with_are_refused_at_once(
+    demand: str, m: float, base: str, width: str, fields: list[str]
+) -> None:
+    """None of these is even written out."""
+    with pytest.raises(laws.DomainError) as raised:
+        laws.fixed_point_enclosure(demand, m, base, width)
+    assert sorted(fault.field for fault in raised.value.faults) == fields
+
+
+def test_the_finest_width() -> None:
+    """1e-60, and a third is as wide as it is."""
+    assert laws.fixed_point_enclosure("0.95", 4, "0.1", "1e-60").width <= Fraction(1, 10**60)
+    assert laws.fixed_point_enclosure("0.95", 4, "0.1", "1/3").width <= Fraction(1, 3)

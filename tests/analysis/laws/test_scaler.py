@@ -41,3 +41,29 @@ def test_endless_clients_and_no_demand() -> None:
     """No capacity is enough for A = ∞; nothing holds a service without demand."""
     assert not laws.ingress_scaler_escapes(math.inf, 1, 0.5)
     assert laws.ingress_scaler_escapes(math.inf, 0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("target", "ceiling", "escapes"),
+    [
+        (0.3, math.inf, True),
+        (0.3, 301, True),
+        (0.3, 300, False),
+        (0.3, 50, False),
+        (0.5, math.inf, False),
+        (0.5, 1e9, False),
+    ],
+)
+def test_a_scaler_of_first_attempts_needs_the_capacity_too(
+    target: float, ceiling: float, escapes: bool
+) -> None:
+    """At 100 jobs/s and A = 3 both the target and the ceiling can keep it trapped."""
+    assert laws.first_attempt_scaler_escapes(3, 100, target, ceiling) is escapes
+
+
+def test_without_demand_or_ceiling_it_is_corollary_4() -> None:
+    """Nothing holds a service without demand; and without a ceiling only the target counts."""
+    assert laws.first_attempt_scaler_escapes(math.inf, 0, 0.5, 1)
+    for target in (0.1, 1 / 3, 0.34):
+        trapped = laws.first_attempt_scaler_trapped(3, target)
+        assert laws.first_attempt_scaler_escapes(3, 100, target) is not trapped

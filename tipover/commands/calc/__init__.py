@@ -33,7 +33,9 @@ CALCULATIONS: dict[str, Callable[..., Calculation]] = {
 def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(
-        help="Work out one law, with the working shown.", rich_markup_mode=None, no_args_is_help=True
+        help="Work out one law, with the working shown. Infinity is inf, in options and as a string in JSON.",
+        rich_markup_mode=None,
+        no_args_is_help=True,
     )
     for name, calculation in CALCULATIONS.items():
         group.command(name)(answering(calculation))

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from domain.errors import ConfigurationError, Fault
-from tipover.commands.calc.calculation import Calculation, Step, figure
+from tipover.commands.calc.calculation import Calculation, Step, counted, figure
 from tipover.commands.options import JsonOption
 from tipover.commands.output import console, print_json
 
@@ -73,8 +73,8 @@ def exactly_one(**values: Any) -> None:
     given = [field for field, value in values.items() if value is not None]
     if len(given) != 1:
         names = ", ".join(option(field) for field in values)
-        got = " and ".join(option(field) for field in given) or None
-        raise faulty([Fault(names, "give exactly one of them", got)])
+        got = f", not {' and '.join(option(field) for field in given)}" if given else ""
+        raise faulty([Fault(names, f"give exactly one of them{got}", None)])
 
 
 def option(field: str) -> str:
@@ -108,7 +108,8 @@ def _show(answer: Calculation, out: Console) -> None:
 
 def _lines(step: Step, width: int) -> list[str]:
     """``symbol = formula = numbers = value``, on one line if it fits, else one part a line."""
-    shown = figure(step.value) + (f" {step.unit}" if step.unit else "")
+    number = isinstance(step.value, float | int) and not isinstance(step.value, bool)
+    shown = counted(step.value, step.unit) if step.unit and number else figure(step.value)  # type: ignore[arg-type]
     if step.deduced:
         grounds = ":  ".join(part for part in (step.formula, step.numbers) if part)
         return [f"  {grounds}  →  {step.symbol}{' = ' if step.symbol else ''}{shown}"]

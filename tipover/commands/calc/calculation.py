@@ -13,7 +13,12 @@ DEMAND_DEBT = "“Demand Is Not Debt”"
 PER_HOP = "“When does a per-hop retry budget amplify a transient slowdown into a sustained outage?”"
 FEEDBACK_LESSON = "the lesson on the retry feedback loop (load → failures → retries → load)"
 
-Value = float | bool | str
+Value = float | bool | str | tuple[float, ...]
+
+
+_MOST_DIGITS = 17
+"""What tells any two floats apart."""
+_THOUSAND_HOURS_S = 3.6e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +80,70 @@ def figure(value: Value, digits: int = 4) -> str:
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if math.isfinite(value) and value and not 1e-4 <= abs(value) < 1e9:
+    if isinstance(value, tuple):
+        return "  →  ".join([*(figure(entry, digits) for entry in value), "…"])
+    if not math.isfinite(value) or not value:
+        return number(value, digits)
+    if not 1e-4 <= abs(value) < 1e9:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{mantissa.rstrip('0').rstrip('.')}·10^{int(exponent)}".replace("-", "−")
-    return number(value, digits)
+        return f"{_trimmed(mantissa)}·10^{int(exponent)}".replace("-", "−")
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return _trimmed(f"{value:,.{decimals}f}").replace("-", "−")
+
+
+def percent(ratio: float, digits: int = 3) -> str:
+    """A ratio as a percentage, of any size."""
+    return f"{figure(100 * ratio, digits)}%"
+
+
+def told_apart(left: float, right: float, digits: int = 4, most: int = _MOST_DIGITS) -> tuple[str, str]:
+    """Two values that are compared, with as many figures as it takes to see that they differ.
+
+    ``most`` is 12 where the law itself lets rounding pass.
+    """
+    while digits < most and left != right and figure(left, digits) == figure(right, digits):
+        digits += 1
+    return figure(left, digits), figure(right, digits)
+
+
+def digits_to_subtract(left: float, right: float) -> int:
+    """Figures of two values that leave four of their difference."""
+    if left == right or not (math.isfinite(left) and math.isfinite(right)):
+        return 4
+    lost = math.log10(max(abs(left), abs(right)) / abs(left - right))
+    return min(_MOST_DIGITS, 4 + max(0, math.ceil(lost)))
+
+
+def operand(value: float, digits: int = 4) -> str:
+    """A value to divide by or to raise to a power: a power of ten or a negative number in brackets."""
+    text = figure(value, digits)
+    return f"({text})" if "·" in text or text.startswith("−") else text
+
+
+def counted(value: float, unit: str, digits: int = 4) -> str:
+    """A number of things, one of which is spelled without its s: "1 attempt", "3 attempts"."""
+    text = figure(value, digits)
+    plural = unit.endswith("s") and unit != "s" and "/" not in unit
+    return f"{text} {unit[:-1] if text == '1' and plural else unit}"
+
+
+def demand_times(factor: float) -> str:
+    """How a load compares to the demand."""
+    text = figure(factor)
+    return "just the demand" if text == "1" else f"{text} times the demand"
+
+
+def lasting(seconds: float) -> str:
+    """A duration in the two largest units that fit; from a thousand hours on in hours alone."""
+    from tipover.commands.output import span
+
+    return span(seconds) if seconds < _THOUSAND_HOURS_S else f"{figure(seconds / 3600)} h"
 
 
 def factors(values: Iterable[float]) -> str:
     """A product written out."""
     return " × ".join(figure(value) for value in values) or "1"
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text

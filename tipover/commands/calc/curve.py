@@ -8,8 +8,20 @@ from typing import Annotated
 import typer
 
 from tipover.commands.calc.answer import checked
-from tipover.commands.calc.calculation import COLLAPSE_LAW, Calculation, Step, figure
+from tipover.commands.calc.calculation import (
+    COLLAPSE_LAW,
+    Calculation,
+    Step,
+    digits_to_subtract,
+    figure,
+    operand,
+    percent,
+    told_apart,
+)
+from tipover.commands.calc.curve_words import ceiling_meaning, edges, tipping
 from tipover.commands.calc.options import AttemptsOption, SlackOption, UtilizationOption
+
+ONE_QUEUE = "M/M/1: one queue as fast as all pods together"
 
 
 def kernel(
@@ -20,7 +32,6 @@ def kernel(
 ) -> Calculation:
     """Probability that an attempt times out."""
     from analysis import laws
-    from analysis.wording import percent
 
     checked(offered_utilization=offered_utilization, timeout_slack=timeout_slack)
     q = laws.timeout_kernel(offered_utilization, timeout_slack)
@@ -31,14 +42,13 @@ def kernel(
         (Step("Probability of a timeout", "q", "e^(−θ(1 − x))", numbers, q, key="timeout_probability"),),
         f"At {percent(offered_utilization)} busy, {percent(q)} of the attempts outlast a timeout of "
         f"{figure(timeout_slack)} mean service times, and each of them may come back as a retry.",
-        f"{COLLAPSE_LAW} §4.1",
+        f"{COLLAPSE_LAW} §4.1 ({ONE_QUEUE})",
     )
 
 
 def ceiling(timeout_slack: SlackOption, max_attempts: AttemptsOption = math.inf) -> Calculation:
     """Largest demand that has a healthy steady state."""
     from analysis import laws
-    from analysis.wording import percent
 
     checked(timeout_slack=timeout_slack, max_attempts=max_attempts)
     steps = _ceiling_steps(timeout_slack, max_attempts)
@@ -48,11 +58,17 @@ def ceiling(timeout_slack: SlackOption, max_attempts: AttemptsOption = math.inf)
         {"timeout_slack": ("θ", timeout_slack), "max_attempts": ("m", max_attempts)},
         (
             *steps,
-            Step("Timeout tax", "1 − λc/μ", "", f"1 − {figure(top)}", 1.0 - top, key="timeout_tax"),
+            Step(
+                "Timeout tax",
+                "1 − λc/μ",
+                "",
+                f"1 − {figure(top, digits_to_subtract(1.0, top))}",
+                1.0 - top,
+                key="timeout_tax",
+            ),
         ),
-        f"Above {percent(top)} of capacity no healthy state is left and the service collapses without a "
-        "trigger; below it a burst can still tip it. The rest of capacity is the price of a deadline.",
-        f"{COLLAPSE_LAW}, Propositions 1 and 3",
+        ceiling_meaning(timeout_slack, max_attempts, top),
+        f"{COLLAPSE_LAW}, Propositions 1 and 3 ({ONE_QUEUE})",
     )
 
 
@@ -63,13 +79,13 @@ def _ceiling_steps(theta: float, m: float) -> tuple[Step, ...]:
     peak = "Offered utilization at the ceiling"
     name = "Ceiling, in units of capacity"
     if math.isinf(m):
-        t, shown = figure(theta), figure(x)
+        t, shown = figure(theta), figure(x, digits_to_subtract(1.0, x))
         return (
             Step(
                 f"{peak}, the root of e^(θ(1 − x)) = 1 + θx (ω: Wright omega)",
                 "x*",
                 "(ω(θ + 1) − 1)/θ",
-                f"(ω({figure(theta + 1)}) − 1)/{t}",
+                f"(ω({figure(theta + 1)}) − 1)/{operand(theta)}",
                 x,
                 key="ceiling_offered_utilization",
             ),
@@ -91,26 +107,28 @@ def _ceiling_steps(theta: float, m: float) -> tuple[Step, ...]:
             x,
             key="ceiling_offered_utilization",
         ),
-        Step(name, "λc/μ", "g_m(x*)", f"g_{figure(m)}({figure(x)})", top, key="ceiling_utilization"),
+        Step(
+            name, "λc/μ", "g_m(x*)", f"g_{figure(m)}({told_apart(x, 1.0)[0]})", top, key="ceiling_utilization"
+        ),
     )
 
 
 def bistability(timeout_slack: SlackOption, max_attempts: AttemptsOption = math.inf) -> Calculation:
     """Whether there is a hysteresis loop, and how wide it is."""
     from analysis import laws
-    from analysis.wording import percent
 
     checked(timeout_slack=timeout_slack, max_attempts=max_attempts)
     loop = laws.is_bistable(timeout_slack, max_attempts)
     top, end = laws.collapse_ceiling(timeout_slack, max_attempts), laws.recovery_threshold(max_attempts)
     width = laws.hysteresis_width(timeout_slack, max_attempts)
-    product = figure((max_attempts - 1.0) * timeout_slack)
+    product, two = told_apart((max_attempts - 1.0) * timeout_slack, 2.0)
+    digits, (low, high) = digits_to_subtract(top, end), edges(end, top)
     steps = (
         Step(
             "A loop exists iff (m − 1)θ > 2",
             "",
             "(m − 1)θ > 2",
-            f"{product} > 2",
+            f"{product} > {two}",
             loop,
             key="bistable",
             deduced=True,
@@ -128,32 +146,34 @@ def bistability(timeout_slack: SlackOption, max_attempts: AttemptsOption = math.
             "Width of the loop",
             "(λc − λr)/μ",
             "",
-            f"{figure(top)} − {figure(end)}",
+            f"{figure(top, digits)} − {figure(end, digits)}",
             width,
             key="hysteresis_width",
         ),
     )
-    if not loop:
+    if max_attempts == 1:
+        meaning = "Without retries nothing feeds on itself: it is overloaded above capacity and only there."
+    elif not loop:
         meaning = (
-            f"Failure and recovery happen at the same demand, {percent(top)} of capacity: it degrades "
+            f"Failure and recovery happen at the same demand, {percent(top)} of capacity (1/m): it degrades "
             "without a cliff and comes back as demand does."
         )
     elif end == 0:
         meaning = (
-            f"It collapses at {percent(top)} of capacity, and clients that never give up hold it there at "
+            f"It collapses at {high} of capacity, and clients that never give up hold it there at "
             "any demand: shedding does not help, only breaking the retry loop or a restart."
         )
     else:
         meaning = (
-            f"It collapses at {percent(top)} of capacity and does not come back before demand is below "
-            f"{percent(end)}; in between both states are stable."
+            f"It collapses at {high} of capacity and does not come back before demand is below {low}; in "
+            "between both states are stable."
         )
     return Calculation(
         "Bistability",
         {"timeout_slack": ("θ", timeout_slack), "max_attempts": ("m", max_attempts)},
         steps,
         meaning,
-        f"{COLLAPSE_LAW}, Propositions 2 to 4",
+        f"{COLLAPSE_LAW}, Propositions 2 to 4 ({ONE_QUEUE})",
     )
 
 
@@ -162,7 +182,6 @@ def fixed_points(
 ) -> Calculation:
     """Steady states at a demand, and the separatrix."""
     from analysis import laws
-    from analysis.wording import percent
 
     checked(utilization=utilization, timeout_slack=timeout_slack, max_attempts=max_attempts)
     given = (utilization, timeout_slack, max_attempts)
@@ -206,13 +225,14 @@ def fixed_points(
                 "Queue at the separatrix",
                 "depth",
                 "x/(1 − x)",
-                f"{figure(bad)}/(1 − {figure(bad)})",
+                # Near 1, x has no digits left for 1 − x, which is 1/(1 + depth).
+                f"{figure(bad)}/{operand(1.0 / (1.0 + depth))}",
                 depth,
                 "attempts",
                 key="separatrix_depth",
             ),
         ]
-        fate = f"a burst that leaves more than about {figure(depth, 3)} attempts queued tips it over"
+        fate = tipping(timeout_slack, depth, good)
     else:
         fate = f"up to {percent(threshold)} of capacity (1/m) there is no other state to tip it into"
     return Calculation(
@@ -224,5 +244,5 @@ def fixed_points(
         },
         tuple(steps),
         f"When healthy the server is {percent(good)} busy and {percent(q)} of the attempts are late; {fate}.",
-        f"{COLLAPSE_LAW} §4.2, §4.4 and §4.5",
+        f"{COLLAPSE_LAW} §4.2, §4.4 and §4.5 ({ONE_QUEUE})",
     )

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from domain.errors import Fault
 from tipover.commands.calc.answer import checked
-from tipover.commands.calc.calculation import FEEDBACK_LESSON, Calculation, Step, figure
-from tipover.commands.calc.options import AttemptsOption
+from tipover.commands.calc.calculation import FEEDBACK_LESSON, Calculation, Step, figure, percent
+
+if TYPE_CHECKING:
+    from analysis.laws import Enclosure
 
 
 def fixed_point(
     load: Annotated[str, typer.Option("--load", help="λ/C: offered load before retries, taken exactly.")],
-    max_attempts: AttemptsOption,
+    max_attempts: Annotated[
+        float,
+        typer.Option(
+            "--max-attempts", help="m: attempts a job may make, the first included; whole, at most 10,000."
+        ),
+    ],
     base: Annotated[str, typer.Option("--base", help="b: failure probability under no overload, exactly.")],
-    width: Annotated[str, typer.Option("--width", help="How close the exact ends are to be.")] = "1e-9",
+    width: Annotated[
+        str, typer.Option("--width", help="How close the exact ends are to be, at least 1e-60.")
+    ] = "1e-9",
     steps: Annotated[int, typer.Option("--steps", help="Turns of the loop to show.")] = 5,
 ) -> Calculation:
     """Where load and retries settle, enclosed exactly."""
@@ -41,7 +51,8 @@ def fixed_point(
     failing = laws.overload_failure_probability(settled, b)
     first = laws.first_overload_utilization(max_attempts, b)
     turns = laws.feedback_steps(demand, max_attempts, b, steps)
-    walk = "  →  ".join([*(figure(turn.next_load) for turn in turns), "…"])
+    walk = tuple(turn.next_load for turn in turns)
+    low, high = _decimals(ends)
     return Calculation(
         "Feedback fixed point",
         {
@@ -57,10 +68,11 @@ def fixed_point(
                 f"{figure(demand)}",
                 "",
                 walk,
+                key="iterates",
                 deduced=True,
             ),
-            Step(f"At least, exactly ({float(ends.low):.10g})", "L", "", "", str(ends.low), key="low"),
-            Step(f"At most, exactly ({float(ends.high):.10g})", "L", "", "", str(ends.high), key="high"),
+            Step(f"At least, exactly ({low})", "L", "", "", str(ends.low), key="low"),
+            Step(f"At most, exactly ({high})", "L", "", "", str(ends.high), key="high"),
             Step(
                 "Closed form" + (", above capacity" if settled > 1 else ", within capacity"),
                 "L",
@@ -87,8 +99,6 @@ def fixed_point(
 
 
 def _fixed_point_meaning(demand: float, settled: float, failing: float, first: float) -> str:
-    from analysis.wording import percent
-
     idle = f"Up to a demand of {percent(first)} the loop is not engaged."
     if settled <= 1:
         return f"It settles within capacity, and retries cost {percent(settled - demand)} of it. {idle}"
@@ -96,6 +106,18 @@ def _fixed_point_meaning(demand: float, settled: float, failing: float, first: f
         f"A demand of {percent(demand)} of capacity settles at {percent(settled)} with {percent(failing)} of "
         f"the attempts failing: the retries do the rest. {idle}"
     )
+
+
+def _decimals(ends: Enclosure) -> tuple[str, str]:
+    """The ends in decimals, rounded outwards, a digit more than tells them apart."""
+    if ends.low == ends.high:
+        return f"{float(ends.low):.10g}", f"{float(ends.high):.10g}"
+    places = 1
+    while (ends.high - ends.low) * 10**places < 1:
+        places += 1
+    places += 1
+    low, high = math.floor(ends.low * 10**places), math.ceil(ends.high * 10**places)
+    return tuple(f"{end // 10**places}.{end % 10**places:0{places}d}" for end in (low, high))  # type: ignore[return-value]
 
 
 def _float(text: str) -> float:

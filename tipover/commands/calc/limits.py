@@ -10,7 +10,17 @@ import typer
 
 from domain.errors import Fault
 from tipover.commands.calc.answer import checked, faulty, option
-from tipover.commands.calc.calculation import COLLAPSE_LAW, DEMAND_DEBT, Calculation, Step, figure
+from tipover.commands.calc.calculation import (
+    COLLAPSE_LAW,
+    DEMAND_DEBT,
+    Calculation,
+    Step,
+    counted,
+    figure,
+    operand,
+    percent,
+    told_apart,
+)
 from tipover.commands.calc.options import AttemptsOption, SlackOption
 
 
@@ -29,7 +39,6 @@ def cap(
 ) -> Calculation:
     """Whether a queue cap breaks the retry loop."""
     from analysis import laws
-    from analysis.wording import percent
 
     checked(queue_cap=queue_cap, timeout_slack=timeout_slack, max_attempts=max_attempts)
     given = (queue_cap, timeout_slack, max_attempts)
@@ -47,14 +56,24 @@ def cap(
         ),
         Step("Loop gain", "m·q_L", "", f"{m}·{figure(late)}", gain, key="loop_gain"),
         Step(
-            "Does it break the loop", "", "m·q_L < 1", f"{figure(gain)} < 1", breaks, "", "breaks_loop", True
+            "Does it break the loop",
+            "",
+            "m·q_L < 1",
+            " < ".join(told_apart(gain, 1.0)),
+            breaks,
+            "",
+            "breaks_loop",
+            True,
         ),
     ]
     advice = ""
     try:
         most = laws.largest_breaking_cap(timeout_slack, max_attempts)
     except laws.DomainError as error:
-        advice = "" if breaks else f" No cap would: {option(error.faults[0].field)} {error.faults[0].rule}."
+        fault = error.faults[0]
+        advice = f" No cap would: {option(fault.field)} {fault.rule}."
+        if breaks or math.isinf(max_attempts):
+            advice = ""
     else:
         steps.append(
             Step("Largest cap that does, m·q_L < 1", "L", "", "", most, "attempts", "largest_breaking_cap")
@@ -67,15 +86,22 @@ def cap(
             "max_attempts": ("m", max_attempts),
         },
         tuple(steps),
-        f"At most {percent(late)} of what is admitted is late, and with {m} attempts per job "
-        + (
-            "that cannot sustain itself: overload sheds load and does not collapse."
-            if breaks
-            else "that feeds on itself: the cap does not prevent the collapse."
-        )
-        + advice,
+        _cap_meaning(late, max_attempts, breaks=breaks) + advice,
         f"{COLLAPSE_LAW} §6.5",
     )
+
+
+def _cap_meaning(late: float, max_attempts: float, *, breaks: bool) -> str:
+    most = f"At most {percent(late)} of what is admitted is late"
+    attempts = counted(max_attempts, "attempts")
+    if breaks:
+        return (
+            f"{most}, and with {attempts} per job that cannot sustain itself: overload "
+            "sheds load and does not collapse."
+        )
+    if math.isinf(max_attempts):
+        return f"{most}, and endless clients send it again for ever: no cap prevents the collapse."
+    return f"{most}, and with {attempts} per job that feeds on itself: the cap does not prevent the collapse."
 
 
 def drain_point(
@@ -156,7 +182,7 @@ def _grpc(ratio: float) -> Calculation:
                 "A failed attempt takes 1 token, a success gives r",
                 "p",
                 "r/(1 + r)",
-                f"{figure(ratio)}/(1 + {figure(ratio)})",
+                f"{operand(ratio)}/(1 + {figure(ratio)})",
                 point,
                 key="drain_failure_probability",
             ),
@@ -191,8 +217,6 @@ def _budget(budget: float, m: float) -> Calculation:
 
 
 def _drained(point: float) -> str:
-    from analysis.wording import percent
-
     return (
         f"Above {percent(point)} failed attempts the budget runs empty and retries stop, which cuts the "
         "storm; below it every failure is retried."

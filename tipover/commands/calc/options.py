@@ -27,7 +27,11 @@ FailureOption = Annotated[
     float, typer.Option("--failure-probability", help="p: probability that one attempt fails.")
 ]
 SlackOption = Annotated[
-    float, typer.Option("--timeout-slack", help="θ = μT: the timeout in mean service times.")
+    float,
+    typer.Option(
+        "--timeout-slack",
+        help="θ = C·T: the timeout in mean service times of the whole service (pods × rate per pod × T).",
+    ),
 ]
 SpikeDurationOption = Annotated[
     float, typer.Option("--spike-duration-s", help="Δ: length of the spike, seconds.")

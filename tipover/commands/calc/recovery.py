@@ -9,7 +9,17 @@ import typer
 
 from tipover.commands.calc.amplified import amplification_inputs, amplified
 from tipover.commands.calc.answer import checked
-from tipover.commands.calc.calculation import COLLAPSE_LAW, DEMAND_DEBT, Calculation, Step, figure
+from tipover.commands.calc.calculation import (
+    COLLAPSE_LAW,
+    DEMAND_DEBT,
+    Calculation,
+    Step,
+    digits_to_subtract,
+    figure,
+    lasting,
+    operand,
+    told_apart,
+)
 from tipover.commands.calc.options import (
     AmplificationOption,
     ArrivalRateOption,
@@ -59,15 +69,29 @@ def recovery(
     )
     t0 = laws.time_to_first_timeout_s(spike_factor=spike_factor, utilization=utilization, timeout_s=timeout_s)
     triggered = laws.spike_wait_s(spike_factor, utilization, spike_duration_s) > timeout_s
-    rho, k, delta, t = (figure(v) for v in (utilization, spike_factor, spike_duration_s, timeout_s))
+    k, delta, t = (figure(v) for v in (spike_factor, spike_duration_s, timeout_s))
+    # As many figures of ρ as 1 − Aρ needs.
+    rho = figure(utilization, digits_to_subtract(1.0, a * utilization) if utilization else 4)
     grows, drains = f"{figure(a)}·{k}·{rho} − 1", f"1 − {figure(a)}·{rho}"
     steps = list(first)
     if not triggered:
-        steps.append(Step("Recovery time", "T_rec", "(kρ − 1)Δ ≤ T", "", took, "s", "recovery_s", True))
-    elif math.isinf(took):
+        wait, deadline = told_apart(laws.spike_wait_s(spike_factor, utilization, spike_duration_s), timeout_s)
         steps.append(
-            Step("Recovery time", "T_rec", "Aρ ≥ 1", f"{figure(a)}·{rho} ≥ 1", took, "s", "recovery_s", True)
+            Step(
+                "Recovery time",
+                "T_rec",
+                "max(0, (kρ − 1)Δ) ≤ T",
+                f"{wait} ≤ {deadline}",
+                took,
+                "s",
+                "recovery_s",
+                True,
+            )
         )
+    elif math.isinf(took):
+        product, one = told_apart(a * utilization, 1.0, most=12)
+        numbers = f"{figure(a)}·{rho} = {product} ≥ {one}"
+        steps.append(Step("Recovery time", "T_rec", "Aρ ≥ 1", numbers, took, "s", "recovery_s", True))
     else:
         steps += [
             Step(
@@ -108,23 +132,44 @@ def recovery(
             **amplification_inputs(amplification, max_attempts, budget),
         },
         tuple(steps),
-        _recovery_meaning(took, spike_duration_s, triggered=triggered),
+        _recovery_meaning(took, spike_duration_s, triggered=triggered)
+        + (_recovery_caveat(utilization, timeout_s, spike_duration_s - t0, took) if triggered else ""),
         f"{DEMAND_DEBT}, Proposition 7",
     )
 
 
 def _recovery_meaning(took: float, duration_s: float, *, triggered: bool) -> str:
     from analysis.wording import seconds
-    from tipover.commands.output import span
 
     if not triggered:
         return "The spike is no trigger: there is nothing to recover from but the wait it built."
     if math.isinf(took):
         return "It never recovers by itself: the spike has to be undone by shedding demand below C/A."
     return (
-        f"It comes back by itself {span(took)} after the spike has ended, {figure(took / duration_s, 2)} "
+        f"It comes back by itself {lasting(took)} after the spike has ended, {figure(took / duration_s, 2)} "
         f"times as long as the {seconds(duration_s)} that caused it."
     )
+
+
+def _recovery_caveat(utilization: float, timeout_s: float, late_spike_s: float, took: float) -> str:
+    """What the law leaves out: it counts retries from the first late attempt on, a timeout too early."""
+    from analysis.wording import seconds
+
+    short = (
+        f" The spike goes on for only {seconds(late_spike_s)} after its first late attempt, and retries "
+        f"begin a timeout ({seconds(timeout_s)}) after that"
+    )
+    if math.isinf(took):
+        if late_spike_s >= 2 * timeout_s:
+            return ""
+        return f"{short}: so near the least trigger it may come back all the same; ask `tipover predict`."
+    until = (
+        " That is until the queue is empty; the last failing attempt, which `tipover predict` times, is "
+        f"{seconds(timeout_s / (1.0 - utilization))} earlier."
+    )
+    if late_spike_s >= 5 * timeout_s:
+        return until
+    return f"{until}{short}: so near the least trigger this overstates; ask `tipover predict`."
 
 
 def drain(
@@ -135,7 +180,6 @@ def drain(
 ) -> Calculation:
     """How long a storm of retries takes to drain."""
     from analysis import laws
-    from tipover.commands.output import span
 
     checked(
         depth=depth,
@@ -156,7 +200,7 @@ def drain(
             "Demand below which it drains",
             "λr",
             "C/m",
-            f"{figure(capacity_per_s)}/{figure(max_attempts)}",
+            f"{figure(capacity_per_s)}/{operand(max_attempts)}",
             release,
             "jobs/s",
             "recovery_demand_per_s",
@@ -174,19 +218,13 @@ def drain(
             "Time to drain",
             "t",
             "D/(C − λm)" if math.isfinite(took) else "C ≤ λm",
-            f"{figure(depth)}/{figure(capacity_per_s - ingress)}" if math.isfinite(took) else "",
+            f"{figure(depth)}/{operand(capacity_per_s - ingress)}" if math.isfinite(took) else "",
             took,
             "s",
             "drain_s",
             math.isinf(took),
         ),
     )
-    if math.isfinite(took):
-        meaning = f"The queue is gone after {span(took)} at this demand, unless a restart drops it."
-    elif release > 0:
-        meaning = f"It does not drain: shed demand below {figure(release)} jobs/s, or drop the queue."
-    else:
-        meaning = "Clients that never give up let it drain at no demand: drop the queue, or stop the retries."
     return Calculation(
         "Drain time of a storm",
         {
@@ -196,6 +234,24 @@ def drain(
             "max_attempts": ("m", max_attempts),
         },
         steps,
-        meaning,
+        _drain_meaning(depth, took, ingress - capacity_per_s, release, arrival_rate_per_s >= capacity_per_s),
         f"{COLLAPSE_LAW}, Proposition 2",
     )
+
+
+def _drain_meaning(depth: float, took: float, growth_per_s: float, release: float, overloaded: bool) -> str:
+    if depth == 0 and growth_per_s > 0:
+        return (
+            "Nothing is queued yet, "
+            + (
+                "but it is overloaded without any trigger: "
+                if overloaded
+                else "but should attempts begin to fail "
+            )
+            + f"the queue grows by {figure(growth_per_s)} attempts/s and does not drain."
+        )
+    if math.isfinite(took):
+        return f"The queue is gone after {lasting(took)} at this demand, unless a restart drops it."
+    if release > 0:
+        return f"It does not drain: shed demand below {figure(release)} jobs/s, or drop the queue."
+    return "Clients that never give up let it drain at no demand: drop the queue, or stop the retries."

@@ -13,8 +13,12 @@ from tipover.commands.calc.calculation import (
     RETRY_STORMS,
     Calculation,
     Step,
+    demand_times,
+    digits_to_subtract,
     factors,
     figure,
+    operand,
+    percent,
 )
 from tipover.commands.calc.options import AttemptsOption, FailureOption
 
@@ -25,7 +29,7 @@ def amplification(failure_probability: FailureOption, max_attempts: AttemptsOpti
 
     checked(failure_probability=failure_probability, max_attempts=max_attempts)
     attempts = laws.retry_amplification(max_attempts, failure_probability)
-    p, m = figure(failure_probability), figure(max_attempts)
+    p, m = _probability(failure_probability), figure(max_attempts)
     certain = failure_probability == 1
     return Calculation(
         "Amplification by capped retries",
@@ -35,19 +39,26 @@ def amplification(failure_probability: FailureOption, max_attempts: AttemptsOpti
                 "Attempts per job",
                 "A",
                 "m, as every attempt fails" if certain else "(1 − p^m)/(1 − p)",
-                "" if certain else f"(1 − {p}^{m})/(1 − {p})",
+                ""
+                if certain
+                else f"(1 − {operand(failure_probability, _digits(failure_probability))}^{m})/(1 − {p})",
                 attempts,
                 key="amplification",
             ),
         ),
-        f"The service sees {figure(attempts)} times the demand, and {m} times once every attempt fails.",
+        f"The service sees {demand_times(attempts)}, and {demand_times(max_attempts)} once every attempt "
+        "fails.",
         f"{DEMAND_DEBT}, Definition 8",
     )
 
 
 def stack(
     layer: Annotated[
-        list[float] | None, typer.Option("--layer", help="Attempts one layer makes per call; repeat it.")
+        list[float] | None,
+        typer.Option(
+            "--layer",
+            help="A of one layer: attempts it makes per call, a mean if not whole. Repeat it.",
+        ),
     ] = None,
     budget: Annotated[
         list[float] | None,
@@ -56,7 +67,6 @@ def stack(
 ) -> Calculation:
     """Amplification of layers that retry independently."""
     from analysis import laws
-    from analysis.wording import percent
     from domain.errors import Fault
 
     layers, budgets = layer or [], budget or []
@@ -87,13 +97,14 @@ def stack(
                 "Threshold",
                 "1/A",
                 "",
-                f"1/{figure(product)}",
+                f"1/{operand(product)}",
                 laws.trap_threshold(product),
                 key="threshold_utilization",
             ),
         ),
-        f"The service behind this stack can be trapped from {percent(1 / product)} of its capacity on; "
-        "no layer sees the product.",
+        "The service behind this stack can be trapped "
+        + ("at any demand; " if math.isinf(product) else f"from {percent(1 / product)} of its capacity on; ")
+        + "no layer sees the product.",
         f"{DEMAND_DEBT}, Definition 8",
     )
 
@@ -105,16 +116,17 @@ def tree(
 ) -> Calculation:
     """Load and success where every tier retries."""
     from analysis import laws
-    from analysis.wording import percent
 
     given = (failure_probability, max_attempts, services)
     checked(failure_probability=failure_probability, max_attempts=max_attempts, services=services)
-    p, m, n = figure(failure_probability), figure(max_attempts), figure(float(services))
+    p, m, n = _probability(failure_probability), figure(max_attempts), figure(float(services))
     load, success, alone = (
         law(*given) for law in (laws.call_tree_load, laws.call_tree_success, laws.last_service_load)
     )
     tier = laws.retry_amplification(max_attempts, failure_probability)
     below = figure(float(services - 1))
+    certain = failure_probability == 1
+    power = operand(failure_probability, _digits(failure_probability))
     return Calculation(
         "Call tree with retries at every tier",
         {
@@ -123,12 +135,12 @@ def tree(
             "services": ("N", services),
         },
         (
-            Step("Attempts of one caller", "E", "1 + p + … + p^(m−1)", "", tier),
+            Step("Attempts of one caller", "E", "m" if certain else "1 + p + … + p^(m−1)", "", tier),
             Step(
                 "Load on the last service per request, each tier failing with p",
                 "load",
                 "E^(N − 1)",
-                f"{figure(tier)}^{below}",
+                f"{operand(tier)}^{below}",
                 load,
                 key="load",
             ),
@@ -136,20 +148,29 @@ def tree(
                 "Success seen by the user",
                 "success",
                 "(1 − p^m)^N",
-                f"(1 − {p}^{m})^{n}",
+                f"(1 − {power}^{m})^{n}",
                 success,
                 key="success",
             ),
             Step(
                 "Load if only the last service fails",
                 "load",
-                "(1 − p^M)/(1 − p), M = m^(N − 1)",
-                f"(1 − {p}^({m}^{below}))/(1 − {p})",
+                "m^(N − 1)" if certain else "(1 − p^M)/(1 − p), M = m^(N − 1)",
+                f"{operand(max_attempts)}^{below}" if certain else f"(1 − {power}^({m}^{below}))/(1 − {p})",
                 alone,
                 key="last_service_load",
             ),
         ),
-        f"The last service sees {figure(load)} times the users' demand while {percent(success)} of them "
-        f"get an answer; if it alone is failing, {figure(alone)} times.",
+        f"The last service sees {demand_times(load)} of the users while {percent(success)} of them get an "
+        f"answer; if it alone is failing, {demand_times(alone)}.",
         f"{RETRY_STORMS}, simulation A",
     )
+
+
+def _digits(failure_probability: float) -> int:
+    """Figures of p that 1 − p needs."""
+    return digits_to_subtract(1.0, failure_probability)
+
+
+def _probability(failure_probability: float) -> str:
+    return figure(failure_probability, _digits(failure_probability))

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tipover.commands.calc.amplified import amplification_inputs, amplified
-from tipover.commands.calc.calculation import DEMAND_DEBT, Calculation, Step, figure
+from tipover.commands.calc.calculation import (
+    DEMAND_DEBT,
+    Calculation,
+    Step,
+    figure,
+    operand,
+    percent,
+    told_apart,
+)
 from tipover.commands.calc.options import (
     AmplificationOption,
     AttemptsOrNone,
@@ -20,14 +28,14 @@ def trap(
 ) -> Calculation:
     """Whether a triggered service stays failed for ever."""
     from analysis import laws
-    from analysis.wording import percent
 
     a, first = amplified(amplification, max_attempts, budget, utilization=utilization)
     trapped, threshold = laws.is_trap(a, utilization), laws.trap_threshold(a)
     product = a * utilization if utilization else 0.0
+    shown, one = told_apart(product, 1.0, most=12)
     steps = (
         *first,
-        Step("Threshold", "1/A", "", f"1/{figure(a)}", threshold, key="threshold_utilization"),
+        Step("Threshold", "1/A", "", f"1/{operand(a)}", threshold, key="threshold_utilization"),
         Step(
             "Work offered while everything fails, over capacity",
             "Aρ",
@@ -36,19 +44,33 @@ def trap(
             product,
             key="amplified_utilization",
         ),
-        Step("Is it a trap", "", "Aρ ≥ 1", f"{figure(product)} ≥ 1", trapped, "", "trapped", True),
+        Step("Is it a trap", "", "Aρ ≥ 1", f"{shown} ≥ {one}", trapped, "", "trapped", True),
     )
-    if trapped:
-        meaning = (
-            f"Once waits pass the timeout it stays failed until demand falls below {percent(threshold)} of "
-            "capacity; waiting does not help."
-        )
-    else:
-        meaning = f"It comes back from any trigger by itself; from {percent(threshold)} on it would not."
     return Calculation(
         "Trap condition",
         {"utilization": ("ρ", utilization), **amplification_inputs(amplification, max_attempts, budget)},
         steps,
-        meaning,
+        _meaning(utilization, threshold, trapped=trapped),
         f"{DEMAND_DEBT}, Proposition 6",
     )
+
+
+def _meaning(utilization: float, threshold: float, *, trapped: bool) -> str:
+    if utilization >= 1:
+        return (
+            f"With first attempts alone at {percent(utilization)} of capacity it is overloaded without any "
+            "trigger, whatever its clients do."
+        )
+    if trapped and threshold == 0:
+        return (
+            "Once waits have passed the timeout for about a timeout it stays failed, and no demand is low "
+            "enough to release it: only dropping the queue or stopping the retries does."
+        )
+    if trapped:
+        return (
+            "Once waits have passed the timeout for about a timeout it stays failed until demand falls below "
+            f"{percent(threshold)} of capacity; waiting does not help."
+        )
+    if threshold == 0:
+        return "Without demand it comes back from any trigger by itself; at any demand it would not."
+    return f"It comes back from any trigger by itself; from {percent(threshold)} on it would not."

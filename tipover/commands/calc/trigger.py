@@ -9,7 +9,7 @@ import typer
 
 from domain.errors import Fault
 from tipover.commands.calc.answer import checked, exactly_one, faulty
-from tipover.commands.calc.calculation import DEMAND_DEBT, Calculation, Step, figure
+from tipover.commands.calc.calculation import DEMAND_DEBT, Calculation, Step, figure, operand, told_apart
 from tipover.commands.calc.options import (
     TimeoutOption,
     UtilizationOption,
@@ -95,15 +95,16 @@ def _spike(
             "Is it a trigger",
             "",
             "w > T",
-            f"{figure(wait)} > {figure(timeout_s)}",
+            " > ".join(told_apart(wait, timeout_s)),
             triggers,
             key="triggers",
             deduced=True,
         ),
     )
+    # After the spike the wait, so far w, falls at 1 − ρ, back to T.
+    late_s = duration_s - t0 + (wait - timeout_s) / (1.0 - rho)
     meaning = (
-        f"The spike is a trigger: attempts time out from {seconds(t0)} into it on, and what happens then is "
-        "for `tipover calc trap` to say."
+        f"The spike is a trigger: attempts time out from {seconds(t0)} into it on. {_fate(late_s, timeout_s)}"
         if triggers
         else f"The spike is no trigger: the wait reaches {seconds(wait)} of the {seconds(timeout_s)} that a "
         "client gives it, and drains when demand is back."
@@ -122,41 +123,95 @@ def _cut(
     inputs: dict[str, tuple[str, float]], k: float, rho: float, duration_s: float, timeout_s: float
 ) -> Calculation:
     from analysis import laws
-    from analysis.wording import seconds
 
     wait = laws.capacity_cut_wait_s(cut_factor=k, utilization=rho, cut_duration_s=duration_s)
-    triggers = wait > timeout_s
-    steps = (
+    triggers = laws.cut_triggers(
+        cut_factor=k, utilization=rho, cut_duration_s=duration_s, timeout_s=timeout_s
+    )
+    late = (
+        laws.cut_first_late_s(cut_factor=k, utilization=rho, cut_duration_s=duration_s, timeout_s=timeout_s),
+        laws.cut_last_late_s(cut_factor=k, utilization=rho, cut_duration_s=duration_s, timeout_s=timeout_s),
+    )
+    sent, served = told_apart(max(0.0, rho * (duration_s - timeout_s)), duration_s / k)
+    steps = [
         Step(
             "Wait left when capacity is back, were nothing retried meanwhile",
             "w",
             "max(0, (ρ − 1/k)Δ)",
-            f"max(0, ({figure(rho)} − 1/{figure(k)})·{figure(duration_s)})",
+            f"max(0, ({figure(rho)} − 1/{operand(k)})·{figure(duration_s)})",
             wait,
             "s",
             key="wait_s",
         ),
         Step(
-            "Is it a trigger",
+            "Is it a trigger: an attempt sent T before its end has it worst, and is late iff what was sent "
+            "before it is more than the cut serves",
             "",
-            "w > T",
-            f"{figure(wait)} > {figure(timeout_s)}",
+            "ρ·max(0, Δ − T) > Δ/k",
+            f"{sent} > {served}",
             triggers,
             key="triggers",
             deduced=True,
         ),
-    )
-    meaning = (
-        f"The cut is a trigger: {seconds(wait)} of work wait when capacity is back, more than the timeout."
-        if triggers
-        else f"When capacity is back {seconds(wait)} of work wait, within the timeout. During the cut it is "
-        "served more slowly, so attempts may time out then all the same and their retries add to it."
-    )
-    cut = {"cut_factor": ("k", k), "cut_duration_s": ("Δ", duration_s)}
+    ]
+    if triggers:
+        steps += _late_steps(k, rho, duration_s, timeout_s, late)
     return Calculation(
         "Size of a trigger: a cut of capacity",
-        inputs | cut,
-        steps,
-        meaning,
-        f"the fluid balance of {DEMAND_DEBT}, Proposition 8",
+        inputs | {"cut_factor": ("k", k), "cut_duration_s": ("Δ", duration_s)},
+        tuple(steps),
+        _cut_meaning(wait, timeout_s, late, triggers=triggers),
+        f"the fluid balance of {DEMAND_DEBT}, Proposition 8; derived in analysis/laws/trigger.py",
+    )
+
+
+def _late_steps(
+    k: float, rho: float, duration_s: float, timeout_s: float, late: tuple[float, float]
+) -> list[Step]:
+    share, length, deadline = figure(rho), figure(duration_s), figure(timeout_s)
+    return [
+        Step(
+            "When into the cut the first late attempt is sent",
+            "t0",
+            "T/(kρ − 1)",
+            f"{deadline}/({figure(k)}·{share} − 1)",
+            late[0],
+            "s",
+            "first_timeout_s",
+        ),
+        Step(
+            "When the last one is, before retries add to it",
+            "t1",
+            "((1 − 1/k)Δ − T)/(1 − ρ)",
+            f"((1 − 1/{operand(k)})·{length} − {deadline})/(1 − {share})",
+            late[1],
+            "s",
+            "last_timeout_s",
+        ),
+    ]
+
+
+def _cut_meaning(wait_s: float, timeout_s: float, late: tuple[float, float], *, triggers: bool) -> str:
+    from analysis.wording import seconds
+
+    if not triggers:
+        return (
+            f"The cut is no trigger: no attempt times out, and the {seconds(wait_s)} of work that wait when "
+            "capacity is back drain."
+        )
+    left = "although only" if wait_s <= timeout_s else "and"
+    return (
+        f"The cut is a trigger: attempts sent from {seconds(late[0])} into it on time out, {left} "
+        f"{seconds(wait_s)} of work wait when capacity is back. {_fate(late[1] - late[0], timeout_s)}"
+    )
+
+
+def _fate(late_s: float, timeout_s: float) -> str:
+    """What comes of it; retries come back T later, so a trigger must last for about T to feed itself."""
+    says = "What happens then is for `tipover calc trap` to say"
+    if late_s >= 2 * timeout_s:
+        return f"{says}."
+    return (
+        f"{says}; but that is so near the least trigger that the wait may be gone before the retries come, "
+        "which `tipover predict` works out."
     )
