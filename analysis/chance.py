@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from analysis.result import Prediction
+from analysis.seeds import FEWEST_SEEDS
 from analysis.wording import number, seconds
 
 if TYPE_CHECKING:  # to simulate takes pandas and numba, to speak of it does not
@@ -38,12 +39,34 @@ def seeds_text(bands: Bands) -> str:
     return f"seed {first}" if len(bands.seeds) == 1 else f"seeds {first} to {last}"
 
 
+def is_band(band: Band | None) -> TypeGuard[Band]:
+    """Whether so many seeds have the value that its 5% and 95% quantiles mean something."""
+    return band is not None and band.count >= FEWEST_SEEDS
+
+
+def contested(prediction: Prediction) -> bool:
+    """Whether some simulated seed ends otherwise than the fluid model says."""
+    bands = prediction.bands
+    return bands is not None and set(bands.outcomes) != {prediction.outcome}
+
+
+def too_few(bands: Bands) -> str:
+    """That there is no band, if there are too few seeds for one."""
+    count = len(bands.seeds)
+    if count >= FEWEST_SEEDS:
+        return ""
+    seeds = "One seed is" if count == 1 else f"{count} seeds are"
+    return f"{seeds} too few for a band of chance; --seeds {FEWEST_SEEDS} or more give one."
+
+
 def tally(counts: Mapping[str, int]) -> str:
     """How the seeds end: "28 of 40 seeds recover, 12 are trapped"; the most frequent first."""
     total = sum(counts.values())
     ends = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     (word, count), *rest = ends
-    of = f"all {total} seeds" if count == total > 1 else f"{count} of {total} seeds"
+    if total == 1:
+        return f"the only seed {_end(word, 1)}"
+    of = f"all {total} seeds" if count == total else f"{count} of {total} seeds"
     return ", ".join([f"{of} {_end(word, total)}", *(f"{n} {_end(other, n)}" for other, n in rest)])
 
 
@@ -55,10 +78,12 @@ def band_text(band: Band, unit: str = "") -> str:
 def meaning(bands: Bands, since: str) -> list[str]:
     """What the bands say of a single run; ``since`` is what a recovery is counted from."""
     sentences = [_ending(bands)]
+    if few := too_few(bands):
+        return [*sentences, few]
     recovery, shed = bands.values.get("recovery_s"), bands.values.get("shed_recovery_s")
-    if recovery is not None:
+    if is_band(recovery):
         sentences.append(_quantiles("recovers", recovery, since, bands.share("recovered") < 1))
-    if shed is not None:
+    if is_band(shed):
         every = bands.after_shed.get("recovered", 0) == sum(bands.after_shed.values())
         sentences.append(_quantiles("is freed", shed, "shedding begins", not every))
     return sentences
@@ -114,12 +139,17 @@ def _notes(prediction: Prediction, bands: Bands) -> Iterator[str]:
         )
     for key, what in (("recovery_s", "recovery"), ("shed_recovery_s", "recovery by shedding")):
         band, fluid = bands.values.get(key), prediction.values.get(key)
-        if band is not None and fluid and math.isfinite(fluid) and _differs(band, fluid):
+        if is_band(band) and fluid and math.isfinite(fluid) and _differs(band, fluid):
             yield (
-                f"The fluid limit is poor here: half of the simulated runs take longer than "
+                f"The fluid limit is poor here: half of the {_of_which(band, bands)} take longer than "
                 f"{seconds(band.median)} for their {what}, the fluid model says {seconds(fluid)}. "
                 "Trust the band."
             )
+
+
+def _of_which(band: Band, bands: Bands) -> str:
+    total = len(bands.seeds)
+    return "simulated runs" if band.count == total else f"{band.count} of {total} seeds that have one"
 
 
 def _differs(band: Band, fluid: float) -> bool:

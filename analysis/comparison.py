@@ -13,7 +13,7 @@ from analysis.estimators import Findings
 from analysis.leeway import with_leeway
 from analysis.prediction import LAST_SHARE
 from analysis.result import Check, Measurement, Prediction
-from analysis.spread import shed_recovery_sd_s
+from analysis.spread import shed_recovery_sd_s, squared_variation
 from analysis.wording import number
 from domain.experiment import Expectation, Experiment
 
@@ -46,12 +46,14 @@ def compare(
     checks.append(_demand(experiment, measurement, findings))
     tells_capacity = own_target or measurement.values.get("capacity_per_s") is not None
     if experiment.service is not None and failing and tells_capacity:
-        tolerance = _sampled(CAPACITY_TOLERANCE, findings.samples.get("capacity_per_s", 0))
+        completed = findings.samples.get("capacity_per_s", 0)
+        works = squared_variation(experiment, completed)
+        tolerance = _sampled(CAPACITY_TOLERANCE, completed, works)
         checks.append(_number(prediction, measurement, "capacity_per_s", tolerance))
     checks += _ingress(experiment, measurement, findings)
     checks += _goodput(experiment, prediction, measurement)
     checks += _after_shed(experiment.expect, prediction, measurement, experiment)
-    return tuple(with_leeway(check, prediction) for check in checks)
+    return tuple(with_leeway(check, prediction, speedup=experiment.run.speedup) for check in checks)
 
 
 def confirmed(experiment: Experiment, checks: tuple[Check, ...]) -> bool | None:
@@ -59,9 +61,9 @@ def confirmed(experiment: Experiment, checks: tuple[Check, ...]) -> bool | None:
     return None if experiment.expect is None else all(check.passed for check in checks)
 
 
-def _sampled(floor: float, samples: int) -> float:
-    """A relative tolerance of at least four standard errors of a Poisson count."""
-    return max(floor, SIGMAS / math.sqrt(samples)) if samples else floor
+def _sampled(floor: float, samples: int, squared_variation: float = 1.0) -> float:
+    """A relative tolerance of at least four standard errors of a Poisson count, or of so spread samples."""
+    return max(floor, SIGMAS * math.sqrt(squared_variation / samples)) if samples else floor
 
 
 def _check(
@@ -105,7 +107,7 @@ def _recovery(experiment: Experiment, prediction: Prediction, measurement: Measu
     measured = measurement.values.get("recovery_s")
     predicted = prediction.values.get("recovery_s")
     if predicted and prediction.outcome == "recovered":
-        why = _spread(prediction, "recovery_s", prediction.recovery_sd_s)
+        why = _spread(experiment, prediction, "recovery_s", prediction.recovery_sd_s)
         yield _check("recovery_s", predicted, measured, tolerance, why=why)
     if expect is not None and expect.recover_s is not None:
         why = f"expected by the scenario{f' ({expect.source})' if expect.source else ''}"
@@ -171,12 +173,14 @@ def _after_shed(
         sd = shed_recovery_sd_s(experiment, prediction) or 0.0
         slack = max(expect.tolerance * predicted, SHED_SIGMAS * sd, 2 * experiment.client.timeout_s)
         measured_s = measurement.values.get("shed_recovery_s")
-        why = _spread(prediction, "shed_recovery_s", sd)
+        why = _spread(experiment, prediction, "shed_recovery_s", sd)
         yield _check("shed_recovery_s", predicted, measured_s, slack, absolute=True, why=why)
 
 
-def _spread(prediction: Prediction, key: str, sd_s: float | None) -> str:
+def _spread(experiment: Experiment, prediction: Prediction, key: str, sd_s: float | None) -> str:
     """The diffusion approximation's word on chance, where there is no band to say it better."""
     if sd_s is None or (prediction.bands is not None and key in prediction.bands.values):
         return ""
+    if experiment.service is not None and experiment.service.service_time.is_wild:
+        return f"so many services of infinite variance typically scatter it by {number(sd_s)} s"
     return f"one standard deviation at this run's rates is {number(sd_s)} s"

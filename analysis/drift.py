@@ -2,9 +2,11 @@
 
 The drift is the backlog's growth in seconds of work per second: Aρ − 1 in the theory. It is read off
 the attempts (settled ingress over capacity, less 1) and off the target's own backlog (its change over
-the settled part of the window). Both errors follow from counts, not from the scatter around a line: the
-backlog is a random walk, so its residuals are correlated and would promise far too much. The two see
-much the same arrivals, so their mean is taken with the larger of the errors, and one test is made of it.
+the settled part of the window). Both errors follow from counts and from the spread of the service time,
+not from the scatter around a line: the backlog is a random walk, so its residuals are correlated and would
+promise far too much. The two see much the same arrivals, so their mean is taken with the larger of the
+errors, and one test is made of it. A service of somebody else is taken to be exponential: its spread is not
+known, and heavier services than that are called trapped, or draining, too often.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.estimators import Findings, retry_span_s
-from analysis.laws import failing_variance_per_s
+from analysis.spread import dispersion, failing_variance_per_s, squared_variation
 from analysis.trace import Attempts
 from domain.experiment import Experiment
 
@@ -143,13 +145,17 @@ def settled_from_s(live: Experiment, start_s: float) -> float:
 
 
 def _amplified_utilization(findings: Findings) -> Estimate | None:
-    """Aρ ± Aρ·√(1/jobs + 1/completions): attempts come A at a time, so jobs are the independent samples."""
+    """Aρ ± Aρ·√(1/jobs + c²/completions), c² the squared variation of that many services.
+
+    Attempts come A at a time, so jobs are the independent samples.
+    """
     ratio, samples = findings.values["amplified_utilization"], findings.samples
     completed = samples.get("capacity_per_s", 0)
     jobs = samples.get("ingress_per_s", 0) / findings.live.client.amplification
     if ratio is None or findings.values["ingress_per_s"] is None or not completed or not jobs:
         return None
-    return Estimate(ratio, ratio * math.sqrt(_dispersion(findings.live) / jobs + 1.0 / completed))
+    works = _works(findings.live, completed)
+    return Estimate(ratio, ratio * math.sqrt(dispersion(findings.live) / jobs + works / completed))
 
 
 def _slope(
@@ -158,7 +164,7 @@ def _slope(
     t_s: np.ndarray[tuple[int], np.dtype[np.float64]],
     backlog_s: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> Estimate | None:
-    """Change of the backlog from end to end ± √((A²λ+C)/length)/C, λ as measured in the same time.
+    """Change of the backlog from end to end ± √((A²λ+c²C)/length)/C, λ as measured in the same time.
 
     End to end is the best that can be made of a random walk. None below 5 timeouts (less a scrape or two).
     """
@@ -169,14 +175,16 @@ def _slope(
     due = attempts.job_planned_s
     jobs = int(((due >= t_s[0]) & (due < t_s[-1])).sum())
     variance = failing_variance_per_s(
+        live,
         arrival_rate_per_s=jobs / length,
         capacity_per_s=service.capacity_per_s,
-        amplification=client.amplification if math.isfinite(client.amplification) else 1.0,
-        dispersion=_dispersion(live),
+        squared_variation=_works(live, service.capacity_per_s * length),
     )
     error = math.sqrt(variance / length) / service.capacity_per_s
     return Estimate(float(backlog_s[-1] - backlog_s[0]) / length, error)
 
 
-def _dispersion(live: Experiment) -> float:
-    return 1.0 if live.demand.arrivals == "poisson" else 0.0
+def _works(live: Experiment, services: float) -> float:
+    """c² of a service time, up to the work that one run in twenty has: with an infinite variance, and an
+    even chance of a larger work, one run in eleven at the very edge would be called trapped."""
+    return squared_variation(live, services / (1.0 - CONFIDENCE))

@@ -51,7 +51,7 @@ def measure(attempts: Attempts, server: pd.DataFrame, experiment: Experiment) ->
     samples: dict[str, int] = {}
     values: Values = dict.fromkeys(QUANTITIES)
     values["demand_per_s"] = _demand_per_s(attempts, watch, samples)
-    values["capacity_per_s"] = _capacity_per_s(server, live, episodes, samples)
+    values["capacity_per_s"] = _capacity_per_s(server, live, samples)
     values["amplification"] = _amplification(attempts, live, episodes, samples)
     values["ingress_per_s"] = _settled_ingress_per_s(attempts, live, watch, episodes, samples)
     values["goodput_ratio"] = _goodput_ratio(attempts, watch, samples)
@@ -99,20 +99,16 @@ def _demand_per_s(attempts: Attempts, watch: Window, samples: dict[str, int]) ->
     return jobs / length if length > 0 and jobs else None
 
 
-def _capacity_per_s(
-    server: pd.DataFrame, live: Experiment, episodes: tuple[Episode, ...], samples: dict[str, int]
-) -> float | None:
-    """Completions while every pod was busy over the time they were: in the failing part of the watch if
-    there is one, else wherever the target was saturated at full capacity."""
-    start, end = live.watch
-    windows = [(max(e.start_s, start), min(e.end_s, end)) for e in episodes if e.end_s > start]
-    for chosen in (windows, [(0.0, live.duration_s)]):
-        rate, completed = saturated_rate(server, chosen)
-        if rate is not None:
-            samples["capacity_per_s"] = completed
-            return rate
-    samples["capacity_per_s"] = 0
-    return None
+def _capacity_per_s(server: pd.DataFrame, live: Experiment, samples: dict[str, int]) -> float | None:
+    """Completions while every pod was busy over the time they were, in the whole run at full capacity.
+
+    Whether the pods are busy is known before the next service is drawn, so that selects no services and
+    the ratio is unbiased but for the last, unfinished ones (optional stopping, Wald's identity). To
+    look at the episodes alone would select: a short failure begins because services happen to be slow.
+    """
+    rate, completed = saturated_rate(server, [(0.0, live.duration_s)])
+    samples["capacity_per_s"] = 0 if rate is None else completed
+    return rate
 
 
 def saturated_rate(

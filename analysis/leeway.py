@@ -27,8 +27,11 @@ _EXPECTED = "_expected"
 _TIMES = ("recovery_s", "shed_recovery_s")
 
 
-def with_leeway(check: Check, prediction: Prediction) -> Check:
-    """The check with its band; the check of a time of recovery is judged by it as well."""
+def with_leeway(check: Check, prediction: Prediction, *, speedup: float = 1.0) -> Check:
+    """The check with its band; the check of a time of recovery is judged by it as well.
+
+    ``speedup`` is that of the run: advice to lower it makes no sense at 1.
+    """
     bands = prediction.bands
     if bands is None:
         return check
@@ -40,12 +43,16 @@ def with_leeway(check: Check, prediction: Prediction) -> Check:
     if band is None:
         return check
     check = replace(check, low=band.low, high=band.high)
-    return _judged(check, band, bands) if key in _TIMES else check
+    if key not in _TIMES:
+        return check
+    doubt = _doubt(band, bands, speedup)
+    if len(bands.seeds) < FEWEST_SEEDS:
+        return replace(check, why=_joined(check.why, doubt))
+    return _judged(check, band, bands, doubt)
 
 
-def _judged(check: Check, band: Band, bands: Bands) -> Check:
+def _judged(check: Check, band: Band, bands: Bands, doubt: str) -> Check:
     span = f"the band of chance, {band_text(band, 's')} (5–95% of {seeds_text(bands)})"
-    doubt = _doubt(band, bands)
     if not isinstance(check.measured, int | float) or not isinstance(check.predicted, int | float):
         return replace(check, why=_joined(check.why, doubt or f"chance makes it {band_text(band, 's')}"))
     inside = band.holds(check.measured)
@@ -64,14 +71,16 @@ def _judged(check: Check, band: Band, bands: Bands) -> Check:
     return replace(check, passed=True, why=_joined(check.why, words))
 
 
-def _doubt(band: Band, bands: Bands) -> str:
+def _doubt(band: Band, bands: Bands, speedup: float) -> str:
     """Why agreement with this band would mean little; nothing if it means something."""
-    if band.count < MOST_SHARE * len(bands.seeds):
-        return f"chance decides: only {band.count} of {len(bands.seeds)} seeds have such a time"
-    if len(bands.seeds) < FEWEST_SEEDS:
-        return f"chance cannot be told from {len(bands.seeds)} seeds"
+    seeds = len(bands.seeds)
+    if seeds < FEWEST_SEEDS:
+        return f"chance cannot be told from {'one seed' if seeds == 1 else f'{seeds} seeds'}"
+    if band.count < MOST_SHARE * seeds:
+        return f"chance decides: only {band.count} of {seeds} seeds have such a time"
     if band.high - band.low > WIDEST * band.median:
-        return "chance decides: the band is wider than its median, so lower the speed-up to tell more"
+        more = "lower the speed-up" if speedup > 1 else "a longer timeout or more capacity is needed"
+        return f"chance decides: the band is wider than its median, so {more} to tell more"
     return ""
 
 

@@ -188,7 +188,7 @@ def _notes(story: _Story) -> Iterable[str]:
     if slack is not None and slack < SLACK_FLOOR:
         yield (
             f"The timeout is only {slack:.3g} mean services of the whole fleet at this speed-up, below "
-            f"{SLACK_FLOOR:g}: chance may decide what the fluid model calls certain. Lower the speed-up."
+            f"{SLACK_FLOOR:g}: chance may decide what the fluid model calls certain. {_remedy(experiment)}"
         )
     service = live.service
     if service is not None:
@@ -197,9 +197,15 @@ def _notes(story: _Story) -> Iterable[str]:
         if touched > 1:
             yield (
                 f"One service alone outlasts the timeout with probability "
-                f"{touched / jobs:.2g} (P(S > T) at this speed-up), so about {touched:.0f} of {jobs:.0f} "
+                f"{touched / jobs:.2g} (P(S > T) at this speed-up), so about {touched:,.0f} of {jobs:,.0f} "
                 "jobs see a timeout even when nothing is wrong."
             )
     if story.outcome == "undecided":
         after = "" if story.recovery_s is None else f" about {story.recovery_s:.0f} s after the trigger"
         yield f"Recovery is predicted{after}, after the watch has ended: watch longer to see it."
+
+
+def _remedy(experiment: Experiment) -> str:
+    if experiment.run.speedup > 1:
+        return "Lower the speed-up."
+    return "Only a longer timeout or more capacity makes it less so."

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from domain.experiment import Experiment
+
+if TYPE_CHECKING:
+    from analysis.result import FluidTrace
 
 MOST_SEEDS = 40
 FEWEST_SEEDS = 10
 """Below this many seeds a 5–95% band would be hardly more than the range of what was seen."""
 ATTEMPTS_PER_CORE_S = 2e6
-"""Attempts, counted as ``expected_attempts`` does, that one core simulates and measures in a second."""
+"""Attempts that one core simulates, measures and judges in a second."""
 BYTES_PER_ATTEMPT = 140
 """Measured over a run of 15 million attempts, all of which are kept until they have been measured."""
 
@@ -20,6 +24,15 @@ def expected_attempts(experiment: Experiment) -> float:
     # Clients without end make no more attempts than there are timeouts in the run.
     most = 1.0 + experiment.duration_s / experiment.client.timeout_s
     return experiment.live().arrival_plan.expected_jobs * min(experiment.client.amplification, most)
+
+
+def fluid_attempts(experiment: Experiment, trace: FluidTrace | None) -> float:
+    """Attempts of one simulated run if it goes as the fluid model says; all that are possible without it."""
+    if trace is None or trace.t_s.size < 2:
+        return expected_attempts(experiment)
+    # The rates hold over the step that begins at each moment; the last step has no length.
+    sent = float((trace.ingress_per_s[:-1] * (trace.t_s[1:] - trace.t_s[:-1])).sum())
+    return min(sent / experiment.run.speedup, expected_attempts(experiment))
 
 
 def affordable_seeds(experiment: Experiment, attempts: float) -> int:
@@ -43,9 +56,9 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def simulation_s(experiment: Experiment, seeds: int, cores: int) -> float:
-    """About how long it takes to simulate so many seeds on so many cores."""
-    return seeds * expected_attempts(experiment) / (ATTEMPTS_PER_CORE_S * min(seeds, cores))
+def simulation_s(attempts: float, seeds: int, cores: int) -> float:
+    """About how long it takes to simulate so many seeds of so many attempts each on so many cores."""
+    return seeds * attempts / (ATTEMPTS_PER_CORE_S * min(seeds, cores))
 
 
 def expected_bytes(experiment: Experiment) -> float:

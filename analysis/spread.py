@@ -1,9 +1,9 @@
 """How far chance can move a recovery time: the diffusion approximation, phase by phase.
 
 From the start of the trigger on, the backlog gathers variance: each arrival is worth A attempts while
-everything fails, each service adds its own. When the backlog has come down to the timeout, its spread over
-the drift is the spread of that moment. Runs go at live rates, so the variance is gathered in seconds of
-the wall clock; what is returned is in scenario seconds.
+everything fails, each service adds its own (``squared_variation``). When the backlog has come down to the
+timeout, its spread over the drift is the spread of that moment. Runs go at live rates, so the variance is
+gathered in seconds of the wall clock; what is returned is in scenario seconds.
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ def passage_sd_s(experiment: Experiment, *, first_late_s: float, passage_s: floa
     """Standard deviation of the moment at which failing ends, given its mean ``passage_s``.
 
     Scenario seconds, like all times here; ``first_late_s`` is when the first late attempt is sent.
-    None where the backlog does not drain at that moment, the capacity is not known, or service times have
-    no variance.
+    None where the backlog does not drain at that moment or the capacity is not known. Of service times
+    without a finite variance it is what as many services typically show, and not the width of a normal law.
     """
     service, client = experiment.service, experiment.client
     now = [p for p in experiment.placed_phases if p.start_s <= passage_s]
     if service is None or not now or not math.isfinite(client.amplification):
-        return None
-    if not math.isfinite(service.service_time.squared_variation):
         return None
     # A recovery that comes after the run has ended happens under its last phase, prolonged.
     final = now[-1].phase
@@ -35,28 +33,48 @@ def passage_sd_s(experiment: Experiment, *, first_late_s: float, passage_s: floa
     if drift <= 0:
         return None
     begin = min(first_late_s, experiment.trigger[0] if experiment.trigger else first_late_s)
-    variance = sum(
-        _gathered(experiment, placed, begin, first_late_s, passage_s if placed is now[-1] else placed.end_s)
-        for placed in now
+    jobs, services = 0.0, 0.0
+    for placed in now:
+        end = passage_s if placed is now[-1] else placed.end_s
+        jobs += rate * placed.phase.factor * _after(first_late_s, placed, end)
+        services += service.capacity_per_s * placed.phase.capacity_factor * _after(begin, placed, end)
+    live = (jobs / experiment.run.speedup, services / experiment.run.speedup)
+    variance = failing_variance_per_s(
+        experiment,
+        arrival_rate_per_s=live[0],
+        capacity_per_s=live[1],
+        squared_variation=squared_variation(experiment, live[1]),
     )
-    live_sd = laws.first_passage_sd_s(variance=variance / experiment.run.speedup, drift_per_s=drift)
-    return live_sd * experiment.run.speedup
+    return laws.first_passage_sd_s(variance=variance, drift_per_s=drift) * experiment.run.speedup
 
 
-def _gathered(
-    experiment: Experiment, placed: PlacedPhase, begin_s: float, first_late_s: float, end_s: float
+def failing_variance_per_s(
+    experiment: Experiment, *, arrival_rate_per_s: float, capacity_per_s: float, squared_variation: float
 ) -> float:
-    """Variance in attempts² gathered in one phase, were a second of scenario one of the wall clock."""
-    assert experiment.service is not None
-    phase = placed.phase
-    dispersion = 1.0 if experiment.demand.arrivals == "poisson" else 0.0
-    rate = experiment.demand.arrival_rate_per_s * phase.factor
-    failing_s = max(0.0, end_s - max(first_late_s, placed.start_s))
-    serving_s = max(0.0, end_s - max(begin_s, placed.start_s))
-    arrivals = experiment.client.amplification**2 * rate * dispersion * failing_s
+    """Variance of the backlog of a failing service per second, attempts²/s: A²λ·dispersion + c²C.
+
+    Given jobs and services instead of their rates, all the variance that these gather. A client without
+    end counts as one that does not retry: its retries spread over the whole run.
+    """
+    amplification = experiment.client.amplification
+    worth = amplification if math.isfinite(amplification) else 1.0
+    return worth**2 * arrival_rate_per_s * dispersion(experiment) + squared_variation * capacity_per_s
+
+
+def dispersion(experiment: Experiment) -> float:
+    """Variance of the number of jobs over its mean."""
+    return 1.0 if experiment.demand.arrivals == "poisson" else 0.0
+
+
+def squared_variation(experiment: Experiment, services: float) -> float:
+    """c², the squared coefficient of variation that so many services show; 1 for a service nobody knows."""
     service = experiment.service
-    works = service.service_time.squared_variation
-    return arrivals + works * service.capacity_per_s * phase.capacity_factor * serving_s
+    return 1.0 if service is None else service.service_time.squared_variation_over(services)
+
+
+def _after(begin_s: float, placed: PlacedPhase, end_s: float) -> float:
+    """How much of a phase lies between the two moments."""
+    return max(0.0, end_s - max(begin_s, placed.start_s))
 
 
 def shed_recovery_sd_s(experiment: Experiment, prediction: Prediction) -> float | None:

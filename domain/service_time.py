@@ -64,6 +64,30 @@ class ServiceTime:
             return 1.0 / (shape * (shape - 2.0)) if shape > 2.0 else math.inf
         return {"exponential": 1.0, "deterministic": 0.0}.get(self.kind, shape * shape)
 
+    @property
+    def is_wild(self) -> bool:
+        """Whether the variance is infinite, so that no sum of works comes near a normal law."""
+        return math.isinf(self.squared_variation)
+
+    def squared_variation_over(self, services: float) -> float:
+        """``squared_variation`` as so many services show it; finite, and never less for more of them.
+
+        The same where that is finite. Of Pareto up to α = 2, whose variance is infinite, n services are
+        hardly ever larger than the quantile x = x_m·n^(1/α) that one of them in n passes, with
+        x_m = (α−1)/α. So this is the variance of min(S, x): with z = n^((2−α)/α),
+        x_m²·(α(z − 1)/(2 − α) + z) − (1 − n^(1/α−1)/α)², and for α = 2 x_m²·(ln n + 1) less the same.
+        √(n times this) grows as n^(1/α), as a sum of n such works strays from its mean. Nothing is
+        known of fewer than one service: that counts as one, and gives 0.
+        """
+        if not self.is_wild:
+            return self.squared_variation
+        shape, n = self.parameter, max(1.0, services)
+        least, rest = (shape - 1.0) / shape, (2.0 - shape) / shape
+        # α(z − 1)/(2 − α) with z = n^rest is (z − 1)/rest, whose limit is ln n.
+        body = math.expm1(rest * math.log(n)) / rest if rest else math.log(n)
+        mean: float = 1.0 - n ** (1.0 / shape - 1.0) / shape
+        return float(max(0.0, least * least * (body + n**rest) - mean * mean))
+
     def draw(self, rng: np.random.Generator) -> float:
         """One work."""
         return draw_work(self.code, self.parameter, rng)

@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -32,11 +33,16 @@ COMMANDS = ("list", "predict", "simulate", "calc", "run", "report", "validate", 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with these arguments (the process's own by default) and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _never_fail_to_encode()
     try:
         code = build_app()(args=given, prog_name="tipover", standalone_mode=False)
     except TipoverError as error:
         return _report(error, as_json="--json" in given)
     except typer.TyperException as error:
+        # A group without its subcommand: typer's message is the help, and the class is not public.
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error.format_message(), file=sys.stderr)
+            return ExitCode.CONFIGURATION
         return _report(_usage_error(error), as_json="--json" in given)
     except (KeyboardInterrupt, typer.Abort):
         return ExitCode.INTERRUPTED
@@ -46,6 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fault = TipoverError(f"this is a bug in tipover: {type(error).__name__}: {error}")
         return _report(fault, as_json="--json" in given)
     return int(code or ExitCode.CONFIRMED)
+
+
+def _never_fail_to_encode() -> None:
+    """Letters that the streams cannot write become question marks: the answer matters more than a ρ."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def build_app() -> typer.Typer:

@@ -16,7 +16,7 @@ from domain.backoff import Backoff, ExponentialBackoff, FixedBackoff, FullJitter
 from domain.errors import ConfigurationError, Fault
 from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
 from tipover.scenario_faults import faults_in
-from tipover.scenario_rules import CAP_IN_TIMEOUTS, cross_faults
+from tipover.scenario_rules import CAP_IN_TIMEOUTS, Need, cross_faults
 from tipover.scenario_schema import (
     BackoffTable,
     ClientTable,
@@ -31,12 +31,18 @@ __all__ = ["builtin_names", "builtin_scenarios", "load_scenario", "parse_scenari
 
 
 def load_scenario(
-    name_or_path: str, *, speedup: float | None = None, seed: int | None = None, need_service: bool = False
+    name_or_path: str,
+    *,
+    speedup: float | None = None,
+    seed: int | None = None,
+    need_service: bool = False,
+    service_for: Need = "run",
 ) -> Experiment:
     """The experiment in a scenario file, or in the built-in scenario of that name.
 
     A built-in name wins over a file of the same name; ``./name`` is always a file. ``speedup`` and
-    ``seed`` replace the file's. Raises ``ConfigurationError`` with every fault at once.
+    ``seed`` replace the file's; ``service_for`` is why the service is needed. Raises
+    ``ConfigurationError`` with every fault at once.
     """
     source = _source(name_or_path)
     text = _read(source, name_or_path)
@@ -47,7 +53,9 @@ def load_scenario(
         raise ConfigurationError(
             f"cannot read scenario {name!r}", [_toml_fault(source, text, error)]
         ) from None
-    return parse_scenario(raw, name=name, speedup=speedup, seed=seed, need_service=need_service)
+    return parse_scenario(
+        raw, name=name, speedup=speedup, seed=seed, need_service=need_service, service_for=service_for
+    )
 
 
 def parse_scenario(
@@ -57,6 +65,7 @@ def parse_scenario(
     speedup: float | None = None,
     seed: int | None = None,
     need_service: bool = False,
+    service_for: Need = "run",
 ) -> Experiment:
     """The experiment in the tables of a scenario; raises ``ConfigurationError`` with every fault at once."""
     faults: list[Fault] = []
@@ -65,7 +74,7 @@ def parse_scenario(
         table = ScenarioTable.model_validate(raw)
     except ValidationError as error:
         faults += faults_in(error)
-    faults += cross_faults(raw, need_service=need_service)
+    faults += cross_faults(raw, need_service=need_service, service_for=service_for)
     faults += _override_faults(speedup=speedup, seed=seed)
     if table is None or faults:
         raise ConfigurationError(f"scenario {name!r} has {_count(len(faults))}", faults)
@@ -93,7 +102,8 @@ def _source(name_or_path: str) -> Traversable:
     if path.suffix == ".toml" or path.name != name_or_path or path.is_file():
         return path
     known = sorted(builtin_names(), key=lambda name: -SequenceMatcher(None, name_or_path, name).ratio())
-    rule = f"is neither a scenario file (NAME.toml) nor a built-in scenario: {', '.join(known)}"
+    names = ", ".join(known)
+    rule = f"is neither a scenario file (NAME.toml) nor a built-in scenario; closest first: {names}"
     raise ConfigurationError("no such scenario", [Fault("scenario", rule, name_or_path)])
 
 
@@ -112,7 +122,16 @@ def _toml_fault(source: Traversable, text: str, error: tomllib.TOMLDecodeError) 
     lines = text.splitlines()
     number = int(where.group(1)) if where else len(lines)
     line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    return Fault(source.name, f"must be TOML: {error}", line)
+    return Fault(source.name, f"must be TOML: {error}{_number_hint(line)}", line)
+
+
+def _number_hint(line: str) -> str:
+    """What to write for a number without a digit on either side of its point, which TOML does not know."""
+    bare = re.search(r"[=\[,]\s*([+-]?)(?:(\.\d+)|(\d+\.))(?![\w.])", line.split("#", maxsplit=1)[0])
+    if bare is None:
+        return ""
+    sign, fraction, whole = bare.groups()
+    return f"; write {sign}{f'0{fraction}' if fraction else f'{whole}0'}"
 
 
 def _override_faults(**overrides: float | None) -> list[Fault]:

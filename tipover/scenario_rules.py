@@ -29,17 +29,20 @@ _NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
 """Phases whose name promises something, and the keys of which one must keep the promise."""
 
 
-def cross_faults(raw: Raw, *, need_service: bool) -> list[Fault]:
+Need = Literal["run", "simulation"]
+"""What a scenario's [service] is needed for."""
+
+_SERVICE_RULES: dict[Need, str] = {
+    "run": "is required to start our own; or give --target URL to test a service of yours",
+    "simulation": "is required to simulate it: how many pods there are, and how fast each of them is",
+}
+
+
+def cross_faults(raw: Raw, *, need_service: bool, service_for: Need = "run") -> list[Fault]:
     """Every fault that takes more than one value to see."""
     faults = []
     if need_service and "service" not in raw:
-        faults.append(
-            Fault(
-                "service",
-                "is required to start our own; or give --target URL to test a service of yours",
-                None,
-            )
-        )
+        faults.append(Fault("service", _SERVICE_RULES[service_for], None))
     faults += _demand_faults(raw)
     faults += _phase_faults(raw)
     faults += _backoff_faults(_table(raw, "client"))

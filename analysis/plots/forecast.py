@@ -7,11 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from analysis.chance import band_text, tally
+from analysis.chance import band_text, is_band, tally
 from analysis.plots.canvas import (
     BLUE,
     DPI,
     GREEN,
+    GREY,
     INK,
     LEFT,
     RIGHT,
@@ -33,6 +34,8 @@ from analysis.wording import number
 from domain.experiment import Experiment
 
 SIZE_IN = (10.0, 6.6)
+BACKLOG = "backlog, s of work"
+AXIS_NOTE = "linear below T, logarithmic above"
 DASHED = (0, (5, 2.5))
 DOTTED = (0, (1, 1.2))
 
@@ -47,7 +50,7 @@ def draw_forecast(experiment: Experiment, prediction: Prediction) -> Plot:
     rates = figure.add_axes((LEFT, 0.14, RIGHT - LEFT, 0.25))
     end_s = max(experiment.duration_s, 1e-9)
     draw_phase_strip(figure, experiment, bottom=0.862, height=0.034)
-    for axes, label in ((wait, "backlog, s of work"), (rates, "per second")):
+    for axes, label in ((wait, BACKLOG), (rates, "fluid model, per second")):
         tint_phases(axes, experiment)
         dress(axes, end_s, label, experiment.run.speedup)
     wait.set_xlabel("")
@@ -78,6 +81,11 @@ def _draw_wait(axes: Axes, experiment: Experiment, prediction: Prediction) -> li
         axes.text(0.5, 0.5, "the capacity is not known", transform=axes.transAxes, ha="center", va="center")
     timeout = experiment.client.timeout_s
     scale_wait(axes, timeout, highest(*tops))
+    if axes.get_yscale() != "linear":
+        # On the right: the left margin holds no second line beside tick labels of five digits.
+        axes.text(
+            1.006, 0.5, AXIS_NOTE, transform=axes.transAxes, rotation=90, va="center", fontsize=8, color=GREY
+        )
     return [*handles, draw_timeout(axes, timeout)]
 
 
@@ -113,6 +121,6 @@ def _title(prediction: Prediction) -> str:
     if bands is None:
         return words
     band = bands.values.get("recovery_s")
-    if len(bands.outcomes) == 1 and band is not None:
+    if len(bands.outcomes) == 1 and is_band(band):
         return f"{words}, {band_text(band, 's')} in nine runs of ten"
     return f"{words}; simulated: {tally(bands.outcomes)}"

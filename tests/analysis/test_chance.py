@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.chance import meaning, tally, to_json, with_bands
+from analysis.chance import contested, meaning, tally, to_json, too_few, with_bands
 from analysis.prediction import predict
 from analysis.result import Prediction
-from analysis.seeds import affordable_seeds, expected_attempts, seeds_of, simulation_s
+from analysis.seeds import affordable_seeds, expected_attempts, fluid_attempts, seeds_of, simulation_s
 from analysis.simulation.bands import Band, Bands, simulate_bands
+from analysis.simulation.observed import observe
 from tests.analysis.fifo import demo, kit
 from tests.analysis.test_leeway import NOTHING
 
@@ -30,7 +31,7 @@ def bands(outcomes: dict[str, int], **values: Band) -> Bands:
         ({"trapped": 40}, "all 40 seeds are trapped"),
         ({"trapped": 12, "recovered": 28}, "28 of 40 seeds recover, 12 are trapped"),
         ({"healthy": 39, "recovered": 1}, "39 of 40 seeds stay healthy, 1 recovers"),
-        ({"undecided": 1}, "1 of 1 seeds is left undecided"),
+        ({"undecided": 1}, "the only seed is left undecided"),
     ],
 )
 def test_seeds_are_counted_in_words(counts: dict[str, int], words: str) -> None:
@@ -93,7 +94,44 @@ def test_the_number_of_seeds_follows_from_what_they_cost() -> None:
     assert [affordable_seeds(experiment, n * each * 1.001) for n in (100, 25, 10, 9)] == [40, 25, 10, 0]
     assert affordable_seeds(replace(experiment, service=None), 1e9) == 0
     assert list(seeds_of(experiment, 3)) == [3, 4, 5]
-    assert simulation_s(experiment, 100, 2) == pytest.approx(5 * simulation_s(experiment, 10, 1))
+    assert simulation_s(each, 100, 2) == pytest.approx(5 * simulation_s(each, 10, 1))
+
+
+def test_the_fluid_model_says_what_a_seed_will_cost() -> None:
+    """Within a tenth of what is simulated, and a third of the most where nothing is ever retried."""
+    for experiment in (kit(0.2), kit(0.3, watch_s=6000)):
+        attempts = fluid_attempts(experiment, predict(experiment).fluid)
+        assert attempts == pytest.approx(observe(experiment).attempts.sent_s.size, rel=0.1)
+    calm = kit(0.2)
+    assert fluid_attempts(calm, predict(calm).fluid) == pytest.approx(expected_attempts(calm) / 3, rel=0.01)
+    assert fluid_attempts(calm, None) == expected_attempts(calm)
+
+
+def test_few_seeds_make_no_band_and_are_not_to_be_trusted() -> None:
+    """No quantiles in words, no "trust the band", but that there are too few; nine of forty neither."""
+    fluid = Prediction("recovered", {"recovery_s": 1000.0}, None)
+    far = Band(2000, 2000, 2000, 2)
+    two = bands({"recovered": 2}, recovery_s=far)
+    assert meaning(two, "x")[1:] == ["2 seeds are too few for a band of chance; --seeds 10 or more give one."]
+    assert not with_bands(fluid, two).notes
+    rare = bands({"undecided": 31, "recovered": 9}, recovery_s=Band(2000, 2000, 2000, 9))
+    assert len(meaning(rare, "x")) == 1
+    assert [note.split(":")[0] for note in with_bands(fluid, rare).notes] == [
+        "Chance decides how a single run ends"
+    ]
+    assert too_few(bands({"recovered": 1})).startswith("One seed is too few")
+    assert too_few(bands({"recovered": 10})) == ""
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "disputed"),
+    [({"recovered": 40}, False), ({"recovered": 39, "trapped": 1}, True), ({"trapped": 40}, True)],
+)
+def test_seeds_that_end_otherwise_contest_the_fluid_model(outcomes: dict[str, int], disputed: bool) -> None:
+    """One is enough."""
+    prediction = with_bands(Prediction("recovered", {}, None), bands(outcomes))
+    assert contested(prediction) is disputed
+    assert not contested(Prediction("recovered", {}, None))
 
 
 def test_endless_clients_cost_at_most_an_attempt_a_timeout() -> None:

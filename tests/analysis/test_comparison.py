@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from analysis.summary import analyse
 from analysis.trace import attempts_of
 from analysis.verdict import judge
 from domain.experiment import Expectation, Experiment, Phase
+from domain.service_time import ServiceTime
 from tests.analysis.fifo import EMPTY_SERVER, Simulated, kit, simulate
 from tests.analysis.run_files import write_run
 
@@ -200,3 +202,15 @@ def test_foreign_service_is_checked_on_what_is_known() -> None:
         "ingress_per_s_expected",
     }
     assert all(check.passed for check in checks.values())
+
+
+def test_a_service_that_scatters_more_may_miss_its_capacity_by_more() -> None:
+    """Four standard errors of the completions: 4·√(9/n) for a coefficient of variation of 3."""
+    assert TRAPPED.service is not None
+    wide = replace(
+        TRAPPED, service=replace(TRAPPED.service, service_time=ServiceTime("hyperexponential", 3.0))
+    )
+    measurement, findings = look(TRAPPED)
+    completed = findings.samples["capacity_per_s"]
+    tolerances = [checks_of(e, measurement, findings)["capacity_per_s"].tolerance for e in (TRAPPED, wide)]
+    assert tolerances == pytest.approx([4 / math.sqrt(completed), 12 / math.sqrt(completed)])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from analysis.drift import Drift, Estimate
+from analysis.drift import Drift, Estimate, drift_of
 from analysis.estimators import measure
 from analysis.result import Measurement
+from analysis.simulation.bands import simulate_bands
 from analysis.trace import attempts_of
 from analysis.verdict import judge
 from domain.backoff import FixedBackoff
 from domain.experiment import Client, Demand, Experiment, Phase, RunSettings, Service
+from domain.service_time import ServiceTime
 from tests.analysis.fifo import kit, simulate
 
 
@@ -62,6 +66,51 @@ def test_below_the_threshold_hardly_any_run_is_called_trapped(
 def test_above_the_threshold_a_long_enough_watch_tells(make: Callable[[int], Experiment]) -> None:
     """The power that the built-in scenarios need."""
     assert {measured(make(seed)).outcome for seed in range(1, 7)} == {"trapped"}
+
+
+@pytest.mark.parametrize(
+    ("service_time", "most"),
+    [
+        (ServiceTime("deterministic"), 11),
+        (ServiceTime("hyperexponential", 3.0), 7),
+        (ServiceTime("lognormal", 3.0), 7),
+        (ServiceTime("pareto", 1.5), 12),
+    ],
+    ids=str,
+)
+def test_scattering_services_at_the_very_edge_are_seldom_called_trapped(
+    service_time: ServiceTime, most: int
+) -> None:
+    """Of 120 seeds at Aρ = 1; errors for exponential services call 12, 13 and 26 of the last three so."""
+    edge = kit(1 / 3, watch_s=1200)
+    assert edge.service is not None
+    edge = replace(edge, service=replace(edge.service, service_time=service_time))
+    assert simulate_bands(edge, range(1, 121)).outcomes.get("trapped", 0) <= most
+
+
+def test_both_errors_follow_the_spread_of_the_service() -> None:
+    """The same run, told that its services vary three times as much: A²λ/C² + c²/C and 1/jobs + c²/n."""
+    plain = kit(0.4, watch_s=600)
+    assert plain.service is not None
+    spread = replace(plain, service=replace(plain.service, service_time=ServiceTime("hyperexponential", 3.0)))
+    errors = []
+    for experiment in (plain, spread):
+        simulated = simulate(plain)
+        attempts = attempts_of(simulated.attempts)
+        findings = measure(attempts, simulated.server, experiment)
+        drift = drift_of(attempts, simulated.server, findings, findings.watch.start_s, findings.watch.end_s)
+        assert drift.slope is not None
+        assert drift.amplified_utilization is not None
+        errors.append((drift.slope.error, drift.amplified_utilization.error))
+        completed = findings.samples["capacity_per_s"]
+        jobs = findings.samples["ingress_per_s"] / 3
+        squared = 1.0 if experiment is plain else 9.0
+        ratio = drift.amplified_utilization.value
+        assert drift.amplified_utilization.error == pytest.approx(
+            ratio * math.sqrt(1 / jobs + squared / completed)
+        )
+    # A²λ = 9·64 = 576, C = 160: (576 + 9·160)/(576 + 160), as far as λ is what it should be.
+    assert (errors[1][0] / errors[0][0]) ** 2 == pytest.approx(2016 / 736, rel=0.05)
 
 
 @pytest.mark.parametrize(

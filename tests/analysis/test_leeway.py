@@ -81,7 +81,19 @@ def test_few_seeds_excuse_nothing() -> None:
     """Five seeds have no 5% quantile worth the name."""
     judged = with_leeway(check("recovery_s", 1000, 1150, 0.1), prediction(NARROW, 5, 5))
     assert not judged.passed
-    assert "chance cannot be told from 5 seeds" in judged.why
+    assert judged.why == "before; chance cannot be told from 5 seeds"
+    inside = with_leeway(check("recovery_s", 1000, 1050, 0.1), prediction(NARROW, 1, 1))
+    assert inside.passed
+    assert inside.why == "before; chance cannot be told from one seed"
+
+
+@pytest.mark.parametrize(
+    ("speedup", "words"), [(10, "lower the speed-up"), (1, "a longer timeout or more capacity is needed")]
+)
+def test_what_would_tell_more_depends_on_the_speed(speedup: float, words: str) -> None:
+    """At speed-up 1 there is nothing to lower."""
+    judged = with_leeway(check("recovery_s", 1000, 1800, 0.1), prediction(WIDE), speedup=speedup)
+    assert words in judged.why
 
 
 def test_the_outcome_is_not_excused_but_the_seeds_are_told() -> None:

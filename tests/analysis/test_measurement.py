@@ -13,9 +13,10 @@ import pytest
 from analysis.estimators import Findings, measure, saturated_rate
 from analysis.prediction import predict
 from analysis.result import QUANTITIES, Measurement
+from analysis.simulation.bands import simulate_bands
 from analysis.trace import attempts_of
 from analysis.verdict import judge
-from domain.experiment import Experiment, Phase, RunSettings
+from domain.experiment import Client, Demand, Experiment, Phase, RunSettings, Service
 from tests.analysis.fifo import EMPTY_SERVER, Simulated, demo, kit, outage, simulate
 
 
@@ -237,6 +238,19 @@ def test_saturated_rate_leaves_out_cut_capacity() -> None:
     )
     assert saturated_rate(server, [(0.0, 9.0)]) == (100.0, 100)
     assert saturated_rate(server, [(2.0, 9.0)]) == (None, 0)
+
+
+def test_capacity_is_not_taken_from_slow_stretches_alone() -> None:
+    """One pod at 70% without retries fails now and then, when services are slow: 10/s all the same."""
+    slow_now_and_then = Experiment(
+        "mm1", "", Client(1.0, 1), Demand(7.0, (Phase("watch", 2000.0),)), Service(1, 10.0)
+    )
+    bands = simulate_bands(slow_now_and_then, range(1, 21))
+    assert bands.values["recovery_s"].count > 15
+    assert bands.values["capacity_per_s"].median == pytest.approx(10.0, rel=0.01)
+    assert bands.values["capacity_per_s"].holds(10.0)
+    assert bands.values["utilization"].median == pytest.approx(0.7, rel=0.02)
+    assert bands.values["utilization"].holds(0.7)
 
 
 def test_amplification_counts_the_jobs_that_succeed_too() -> None:

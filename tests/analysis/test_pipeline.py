@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +15,7 @@ from analysis.spread import passage_sd_s, shed_recovery_sd_s
 from analysis.summary import analyse, summary, write_summary
 from domain.backoff import ExponentialBackoff, FixedBackoff, FullJitterBackoff, NoBackoff
 from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
+from domain.service_time import ServiceTime
 from tests.analysis.fifo import EMPTY_SERVER, Simulated, kit, simulate
 from tests.analysis.run_files import write_run
 
@@ -101,6 +103,18 @@ def test_evenly_spaced_arrivals_scatter_less() -> None:
         poisson.run,
     )
     assert (predict(uniform).recovery_sd_s or 0) < 0.6 * (predict(poisson).recovery_sd_s or 0)
+
+
+def test_services_that_scatter_more_scatter_the_recovery_more() -> None:
+    """c² = 9: √((9·48·t + 9·160·t)/(9·48·t + 160·t)) but for the spike; of infinite c² what so many show."""
+    plain = kit(0.3, watch_s=12_000)
+    assert plain.service is not None
+    sds = [
+        predict(replace(plain, service=replace(plain.service, service_time=time))).recovery_sd_s or 0.0
+        for time in (ServiceTime(), ServiceTime("hyperexponential", 3.0), ServiceTime("pareto", 1.5))
+    ]
+    assert sds[1] / sds[0] == pytest.approx(math.sqrt(1872 / 592), rel=0.03)
+    assert sds[1] < sds[2] < 5 * sds[0]
 
 
 def test_no_spread_where_nothing_drains() -> None:

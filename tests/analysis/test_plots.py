@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from analysis.plots import Plot, draw_plots
+from analysis.plots import Plot, draw_plots, forecast
 from analysis.plots.labels import drawable
 from analysis.plots.moments import recoveries, state_spans
 from analysis.plots.wait import draw_wait
+from analysis.prediction import predict
 from analysis.report import headline
 from domain.experiment import Phase
+from tests.analysis.fifo import kit
 from tests.analysis.made_up_results import (
     EVERY_KIND,
     cut,
@@ -174,3 +176,14 @@ def test_global_plot_state_is_left_alone(tmp_path: Path) -> None:
     before = {name: mpl.rcParams[name] for name in names}
     draw_plots(healthy(tmp_path))
     assert {name: mpl.rcParams[name] for name in names} == before
+
+
+def test_the_forecast_says_how_its_axes_are_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long wait has an axis that is not linear, and says so; the rates are those of the fluid model."""
+    figures = []
+    monkeypatch.setattr(forecast, "png_of", lambda figure: figures.append(figure) or b"")
+    for scenario in (kit(0.4), kit(0.2)):
+        forecast.draw_forecast(scenario, predict(scenario))
+    said = [[text.get_text() for text in figure.axes[0].texts] for figure in figures]
+    assert said == [[forecast.AXIS_NOTE], []]
+    assert all("fluid model" in figure.axes[1].get_ylabel() for figure in figures)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -82,3 +83,12 @@ def test_notes_warn_of_noise() -> None:
     noisy = predict(replace(demo(), run=replace(demo().run, speedup=10.0))).notes
     assert any("below 20" in note for note in noisy)
     assert any("P(S > T)" in note for note in noisy)
+    assert any("Lower the speed-up" in note for note in noisy)
+
+
+def test_a_run_at_full_length_is_not_told_to_slow_down() -> None:
+    """At speed-up 1 only a longer timeout or more capacity helps; large counts have separators."""
+    small = kit(0.3, speedup=1.0, rate_per_pod=0.4, watch_s=40_000)
+    (note, touched) = predict(small).notes[:2]
+    assert note.endswith("Only a longer timeout or more capacity makes it less so.")
+    assert re.search(r"of \d+,\d{3} jobs see a timeout", touched)

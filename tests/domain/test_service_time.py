@@ -32,6 +32,38 @@ def test_squared_variation() -> None:
     assert ServiceTime("pareto", 2.0).squared_variation == math.inf
 
 
+@pytest.mark.parametrize("service_time", TIMES, ids=str)
+def test_a_finite_variance_does_not_depend_on_the_number_of_services(service_time: ServiceTime) -> None:
+    assert service_time.squared_variation_over(7) == service_time.squared_variation
+    assert not service_time.is_wild
+
+
+@pytest.mark.parametrize("shape", [1.05, 1.5, 1.9, 2.0])
+def test_an_infinite_variance_is_what_so_many_services_show(shape: float) -> None:
+    """That of min(S, x), P(S > x) = 1/n, integrated; it grows with n and begins at 0."""
+    heavy = ServiceTime("pareto", shape)
+    assert heavy.is_wild
+    for n in (10.0, 1e3, 1e5):
+        most = (shape - 1) / shape * n ** (1 / shape)
+        # E[min(S, x)²] = ∫ 2s P(S > s) ds, on a grid that is even in log s.
+        s = np.exp(np.linspace(math.log((shape - 1) / shape), math.log(most), 200_001))
+        exceeding = np.array([heavy.exceeds(work) for work in s])
+        mean = s[0] + np.trapezoid(exceeding, s)
+        second = s[0] ** 2 + np.trapezoid(2 * s * exceeding, s)
+        assert heavy.squared_variation_over(n) == pytest.approx(second - mean**2, rel=1e-4)
+    grows = [heavy.squared_variation_over(n) for n in (0, 1, 2, 10, 100, 1e6)]
+    assert grows == sorted(grows)
+    assert grows[:2] == pytest.approx([0, 0], abs=1e-12)
+
+
+def test_a_wild_sum_strays_as_a_power_of_its_length() -> None:
+    """√(n c²) goes as n^(1/α): with 1,000 times as many works of α = 1.5 c² is 1,000^(1/3) times as large."""
+    heavy = ServiceTime("pareto", 1.5)
+    assert heavy.squared_variation_over(1e12) / heavy.squared_variation_over(1e9) == pytest.approx(
+        10, rel=0.01
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "shape", "message"),
     [

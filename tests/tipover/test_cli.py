@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,28 @@ def fake_prediction(monkeypatch: pytest.MonkeyPatch, prediction: Prediction) -> 
     module.predict = predict  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "analysis.prediction", module)
     return asked
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_letters_that_the_output_lacks_are_no_bug(encoding: str) -> None:
+    """A ρ becomes a question mark, on a console of another encoding as in a pipe."""
+    program = [sys.executable, "-c", "import sys; from tipover.cli import main; sys.exit(main())"]
+    environment = {**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONIOENCODING": encoding}
+    for arguments in (["predict", "f2-40", "--seeds", "0"], ["predict", "f2-40", "--seeds", "0", "--json"]):
+        done = subprocess.run(
+            [*program, *arguments], capture_output=True, timeout=60, check=False, env=environment
+        )
+        assert done.returncode == 0
+        assert b"Traceback" not in done.stderr
+        assert b"amplified_utilization" in done.stdout
+
+
+def test_help_is_not_cut() -> None:
+    """Each command's line in ``--help`` ends where its sentence does."""
+    for arguments in (["--help"], ["serve", "--help"]):
+        usage, *lines = tipover(*arguments).stdout.splitlines()
+        assert usage.endswith("COMMAND [ARGS]...")
+        assert not [line for line in lines if "..." in line]
 
 
 def test_help_lists_the_commands() -> None:

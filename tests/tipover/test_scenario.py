@@ -285,7 +285,11 @@ def test_a_command_can_insist_on_a_service() -> None:
     """``need_service`` refuses a scenario for somebody else's target."""
     raw = changed(("service", REMOVE), ("demand.utilization", REMOVE), ("demand.arrival_rate_per_s", 3.0))
     parse_scenario(raw, name="theirs")
-    assert [f[0] for f in faults_of(raw, need_service=True)] == ["service"]
+    ((field, rule, _),) = faults_of(raw, need_service=True)
+    assert field == "service"
+    assert "--target URL" in rule
+    ((_, rule, _),) = faults_of(raw, need_service=True, service_for="simulation")
+    assert "is required to simulate it" in rule
 
 
 @pytest.mark.parametrize(
@@ -326,6 +330,28 @@ def test_bad_toml_is_told_with_its_line(tmp_path: Path) -> None:
         load_scenario(str(file))
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("utilization = .7", "; write 0.7 ("),
+        ("utilization = -.5  # half", "; write -0.5 ("),
+        ("utilization = 5.", "; write 5.0 ("),
+        ("utilization = 0.7.1", None),
+        ("utilization = yes", None),
+    ],
+)
+def test_a_bare_point_is_answered_with_the_number_to_write(
+    tmp_path: Path, line: str, hint: str | None
+) -> None:
+    """TOML wants a digit on either side of it."""
+    file = tmp_path / "bad.toml"
+    file.write_text(f"[demand]\n{line}\n")
+    with pytest.raises(ConfigurationError, match="must be TOML") as caught:
+        load_scenario(str(file))
+    assert ("; write" in str(caught.value)) is (hint is not None)
+    assert hint is None or hint in str(caught.value)
+
+
 @pytest.mark.parametrize("content", [None, b"\xff\xfe"])
 def test_an_unreadable_file_is_told(tmp_path: Path, content: bytes | None) -> None:
     """A missing file, or one that is no text, is a configuration error."""
@@ -344,7 +370,9 @@ def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
 
 def test_an_unknown_name_lists_the_known_ones_nearest_first() -> None:
     """The likely meant scenario comes first."""
-    with pytest.raises(ConfigurationError, match=r"built-in scenario: f2-40, f2-30, .*got 'f2-4'"):
+    with pytest.raises(
+        ConfigurationError, match=r"built-in scenario; closest first: f2-40, f2-30, .*got 'f2-4'"
+    ):
         load_scenario("f2-4")
 
 

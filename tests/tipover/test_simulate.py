@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from analysis.chance import to_json
+from analysis.result import QUANTITIES
 from analysis.simulation.bands import simulate_bands
 from tipover.cli import main
+from tipover.commands.simulation import roughly
 from tipover.scenario import load_scenario
 
+NUMBER = re.compile(r"−?[\d,]+(\.\d+)?")
 SMALL = ["--seeds", "4", "--speedup", "4"]
 FOREIGN = (
     '[client]\ntimeout_s = 1\n[demand]\narrival_rate_per_s = 9\nphases = [{ name = "a", duration_s = 9 }]\n'
@@ -69,12 +74,18 @@ def test_the_answer_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         "all 4 seeds are trapped (seeds 1 to 4)",
         "after shedding: all 4 seeds recover",
-        "quantity fluid or law 5% median 95% seeds unit meaning",
+        "quantity fluid or law median seeds unit meaning",
         "shed_recovery_s 17.84",
         "All 4 seeds are trapped: fewer than 53% of runs end in any other way",
-        "One run in twenty is freed in less than",
+        "4 seeds are too few for a band of chance; --seeds 10 or more give one.",
     ):
         assert words in out
+    assert "One run in twenty" not in out
+    assert main(["simulate", "demo", "--seeds", "10", "--speedup", "4"]) == 0
+    out = said(capsys)
+    assert "quantity fluid or law 5% median 95% seeds unit meaning" in out
+    assert "One run in twenty is freed in less than" in out
+    assert "too few" not in out
 
 
 def test_the_answer_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +125,9 @@ def test_a_foreign_service_cannot_be_simulated(
     file = tmp_path / "theirs.toml"
     file.write_text(FOREIGN)
     assert main([*command, str(file)]) == 2
-    assert "service: is required" in capsys.readouterr().err
+    refused = capsys.readouterr().err
+    assert "service: is required to simulate it: how many pods there are" in refused
+    assert "--target" not in refused
     assert main(["predict", str(file)]) == 0
 
 
@@ -132,14 +145,104 @@ def test_the_plot_is_a_picture(command: str, tmp_path: Path, capsys: pytest.Capt
 def test_a_prediction_without_simulation_still_has_a_plot(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``--seeds 0``: fluid line alone; a foreign service: not even that."""
+    """``--seeds 0``: the fluid line alone. Of a foreign service there is nothing to draw: refused."""
     foreign, file = tmp_path / "theirs.toml", tmp_path / "forecast.png"
     foreign.write_text(FOREIGN)
-    for scenario in ("f2-30", str(foreign)):
-        assert main(["predict", scenario, "--seeds", "0", "--plot", str(file)]) == 0
-        assert file.read_bytes().startswith(b"\x89PNG")
-        file.unlink()
+    assert main(["predict", "f2-30", "--seeds", "0", "--plot", str(file)]) == 0
+    assert file.read_bytes().startswith(b"\x89PNG")
     assert "simulated" not in said(capsys)
+    file.unlink()
+    assert main(["predict", str(foreign), "--plot", str(file)]) == 2
+    assert "--plot: needs a scenario with a [service]" in capsys.readouterr().err
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100, 120])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["predict", "outage", "--seeds", "12"],
+        ["predict", "no-trigger", "--seeds", "0"],
+        ["predict", "patient-recovery", "--seeds", "0"],
+        ["simulate", "demo", "--seeds", "2"],
+    ],
+    ids=" ".join,
+)
+def test_no_name_and_no_number_is_cut_at_any_width(
+    columns: int, command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The meanings are a column of 30 letters or more, or below the table, whose rows are one line each."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "…" not in out
+    lines = out.splitlines()
+    header = next(index for index, line in enumerate(lines) if line.startswith("quantity "))
+    beside = lines[header].find("meaning")
+    rows = list(
+        takewhile(lambda line: line[:1] == " " or line.split("  ")[0] in QUANTITIES, lines[header + 1 :])
+    )
+    named = [row for row in rows if not row.startswith(" ")]
+    assert len(named) >= 7
+    assert len(rows) <= (3 * len(named) if beside >= 0 else len(named))
+    if beside >= 0:
+        assert columns - beside >= 30
+    else:
+        legend = [line for line in lines[header + len(rows) + 1 :] if line.split(" ")[0] in QUANTITIES]
+        assert [line.split(" ")[0] for line in legend[: len(named)]] == [row.split(" ")[0] for row in named]
+    cells = {cell for row in named for cell in row[: beside if beside >= 0 else None].split()[1:]}
+    assert cells - {"attempts/s", "jobs/s", "s", "–"} == set(filter(NUMBER.fullmatch, cells))
+
+
+def test_seeds_that_contradict_the_fluid_model_come_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before its figure, which then has no band of the four seeds that recover."""
+    assert main(["predict", "f2-30", "--speedup", "2000"]) == 0
+    out = said(capsys)
+    assert "chance decides how a single run ends. What follows is the fluid model" in out
+    assert out.index("chance decides") < out.index("it recovers by itself, 9,710 s or 2 h 42 min after")
+    assert re.search(r"the fluid model agrees, \d of 40 seeds end so\.", out)
+    assert "Trust the band" not in out
+
+
+def test_one_seed_is_no_band(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its value is in the table, and that is all it says."""
+    assert main(["predict", "f2-30", "--seeds", "1"]) == 0
+    out = said(capsys)
+    assert "recovers by itself, 9,710 s or 2 h 42 min after" in out
+    assert "One seed is too few for a band" in out
+    assert "the only seed recovers (seed 1)" in out
+
+
+def test_where_the_diffusion_says_nothing_it_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Noise at an absurd speed-up; no band for services without a variance."""
+    assert main(["predict", "f2-30", "--speedup", "1e9", "--seeds", "0"]) == 0
+    out = said(capsys)
+    assert "(which is noise: one standard deviation is 5,000,330 s)" in out
+    assert "95%" not in out
+    heavy = 'rate_per_pod = 40\nservice_time = { kind = "pareto", shape = 1.5 }'
+    (tmp_path / "heavy.toml").write_text(LONG.replace("rate_per_pod = 40", heavy))
+    assert main(["predict", str(tmp_path / "heavy.toml"), "--seeds", "0"]) == 0
+    out = said(capsys)
+    assert "The variance of the service times is infinite (α ≤ 2), so there is no diffusion band" in out
+    assert "standard deviation" not in out
+
+
+def test_an_attempt_before_the_trigger_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where ``failed_after_s`` is negative, and nowhere else."""
+    assert main(["predict", "outage", "--seeds", "12"]) == 0
+    assert "failed_after_s counts from the start of the trigger" in said(capsys)
+    assert main(["predict", "f2-40", "--seeds", "0"]) == 0
+    assert "failed_after_s counts" not in said(capsys)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.3, "1 s"), (7.6, "8 s"), (19.8, "20 s"), (58, "1 min"), (400, "7 min")]
+)
+def test_estimates_of_time_are_round(seconds: float, words: str) -> None:
+    """Nobody knows the tenth of a second."""
+    assert roughly(seconds) == words
 
 
 def test_predict_shows_laws_fluid_and_band_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:

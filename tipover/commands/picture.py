@@ -30,6 +30,14 @@ def plot_faults(file: Path | None) -> list[Fault]:
     return []
 
 
+def drawable_faults(file: Path | None, experiment: Experiment) -> list[Fault]:
+    """That a service nobody knows has no backlog to draw."""
+    if file is None or experiment.service is not None:
+        return []
+    rule = "needs a scenario with a [service]: without its capacity no backlog can be predicted, nor drawn"
+    return [Fault("--plot", rule, str(file))]
+
+
 def draw(file: Path | None, experiment: Experiment, prediction: Prediction) -> None:
     """Draw the forecast to the file, if one was asked for; ``TipoverError`` if it cannot be written."""
     if file is None:

@@ -9,7 +9,7 @@ import typer
 from domain.errors import ConfigurationError, Fault
 from tipover.commands.options import JsonOption, ScenarioArgument, SeedOption, SpeedupOption
 from tipover.commands.output import console, print_json
-from tipover.commands.picture import PlotOption, draw, plot_faults
+from tipover.commands.picture import PlotOption, draw, drawable_faults, plot_faults
 
 if TYPE_CHECKING:
     from analysis.result import Prediction
@@ -47,7 +47,11 @@ def predict_scenario(
 
     from tipover.scenario import load_scenario
 
-    experiment = load_scenario(scenario, speedup=speedup, seed=seed, need_service=bool(seeds))
+    experiment = load_scenario(
+        scenario, speedup=speedup, seed=seed, need_service=bool(seeds), service_for="simulation"
+    )
+    if faults := drawable_faults(plot, experiment):
+        raise ConfigurationError("the scenario cannot be drawn", faults)
 
     from analysis.chance import to_json, with_bands
     from analysis.prediction import predict
@@ -60,7 +64,7 @@ def predict_scenario(
     if count:
         from tipover.commands.simulation import simulate
 
-        prediction = with_bands(prediction, simulate(experiment, count))
+        prediction = with_bands(prediction, simulate(experiment, count, prediction.fluid))
     sentences = [*advice(experiment, prediction), *chance_words(experiment, prediction, asked=seeds)]
     draw(plot, experiment, prediction)
     if as_json:
@@ -81,11 +85,11 @@ def predict_scenario(
 
 
 def _print(experiment: Experiment, prediction: Prediction, sentences: list[str]) -> None:
-    from tipover.commands.prediction_table import prediction_table
+    from tipover.commands.prediction_table import print_prediction
 
     out = console()
     out.print(f"{experiment.name}: {experiment.title}", style="bold")
-    out.print(prediction_table(experiment, prediction))
+    print_prediction(out, experiment, prediction)
     for sentence in sentences:
         out.print(sentence)
     for note in prediction.notes:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
-from analysis.chance import band_text, seeds_text, tally
+from analysis.chance import band_text, contested, is_band, seeds_text, tally, too_few
 from analysis.result import Prediction
-from analysis.seeds import FEWEST_SEEDS, available_cores, simulation_s
+from analysis.seeds import FEWEST_SEEDS, available_cores, fluid_attempts, simulation_s
 from analysis.wording import number, percent, seconds
 from domain.experiment import Expectation, Experiment
 from tipover.commands.output import span
+from tipover.commands.prediction_table import diffusion_bands
+from tipover.commands.simulation import roughly
 
 
 def threshold(experiment: Experiment) -> dict[str, float | None]:
@@ -23,8 +25,13 @@ def threshold(experiment: Experiment) -> dict[str, float | None]:
 
 
 def advice(experiment: Experiment, prediction: Prediction) -> list[str]:
-    """The threshold, what is predicted of this scenario, and whether its author expects the same."""
+    """The threshold, what is predicted of this scenario, and whether its author expects the same.
+
+    Where simulated seeds end otherwise than the fluid model says, that comes first.
+    """
     sentences = [_threshold_words(experiment), _outcome_words(experiment, prediction)]
+    if contested(prediction):
+        sentences = [f"{_simulated(prediction)}: {_who_decides(prediction)}", *sentences]
     if experiment.expect and prediction.outcome:
         sentences.append(_agreement_words(experiment.expect, prediction))
     return sentences
@@ -34,17 +41,34 @@ def chance_words(experiment: Experiment, prediction: Prediction, *, asked: int |
     """Where the band comes from; ``asked`` is how many seeds were asked for, None if it was left to us."""
     bands = prediction.bands
     if bands is not None:
-        return [f"Simulated request by request: {tally(bands.outcomes)} ({seeds_text(bands)})."]
+        # Where they disagree it has been said already, before anything else.
+        said = "" if contested(prediction) else f"{_simulated(prediction)}."
+        return [words for words in (said, too_few(bands)) if words]
     words = []
-    if prediction.recovery_sd_s is not None:
+    if _is_wild(experiment):
+        words.append(
+            "The variance of the service times is infinite (α ≤ 2), so there is no diffusion band: only a "
+            "simulation shows what chance does."
+        )
+    elif diffusion_bands(experiment, prediction):
         words.append("5% and 95% are those of the diffusion approximation: mean ± 1.645 standard deviations.")
     if asked is None and experiment.service is not None:
-        takes = span(simulation_s(experiment, FEWEST_SEEDS, available_cores()))
+        attempts = fluid_attempts(experiment, prediction.fluid)
+        takes = roughly(simulation_s(attempts, FEWEST_SEEDS, available_cores()))
         words.append(
-            f"Not simulated: too long for a quick answer. `--seeds {FEWEST_SEEDS}` does it in about {takes}, "
-            "less if few attempts are retried."
+            f"Not simulated: too long for a quick answer. `--seeds {FEWEST_SEEDS}` does it in about {takes}."
         )
     return words
+
+
+def _is_wild(experiment: Experiment) -> bool:
+    return experiment.service is not None and experiment.service.service_time.is_wild
+
+
+def _simulated(prediction: Prediction) -> str:
+    bands = prediction.bands
+    assert bands is not None
+    return f"Simulated request by request: {tally(bands.outcomes)} ({seeds_text(bands)})"
 
 
 def since(experiment: Experiment) -> str:
@@ -61,7 +85,22 @@ def _agreement_words(expect: Expectation, prediction: Prediction) -> str:
         agrees = agrees and off <= expect.tolerance * expect.recover_s
     source = f" ({expect.source})" if expect.source else ""
     verdict = "agrees" if agrees else "does NOT agree"
-    return f"The scenario expects: {expect.outcome}{when}{source}; the prediction {verdict}."
+    expects = f"The scenario expects: {expect.outcome}{when}{source}"
+    bands = prediction.bands
+    if bands is None or not contested(prediction):
+        return f"{expects}; the prediction {verdict}."
+    word = "recovered" if expect.outcome == "recovers" else expect.outcome
+    seeds = f"{bands.outcomes.get(word, 0)} of {len(bands.seeds)} seeds end so"
+    return f"{expects}; the fluid model {verdict}, {seeds}."
+
+
+def _who_decides(prediction: Prediction) -> str:
+    """Chance, or, if no seed does what the fluid model says, not even that."""
+    bands = prediction.bands
+    assert bands is not None
+    if len(bands.outcomes) > 1:
+        return "chance decides how a single run ends. What follows is the fluid model, which knows no chance."
+    return "what follows is the fluid model, and holds only for a service of far higher rates."
 
 
 def _threshold_words(experiment: Experiment) -> str:
@@ -106,12 +145,21 @@ def _recovery_words(experiment: Experiment, prediction: Prediction) -> str:
     recovery_s = prediction.values.get("recovery_s")
     if recovery_s is None or not math.isfinite(recovery_s):
         return ""
-    return f", {seconds(recovery_s)}{_spread(prediction)} or {span(recovery_s)} after {since(experiment)}"
+    spread = _spread(experiment, prediction, recovery_s)
+    return f", {seconds(recovery_s)}{spread} or {span(recovery_s)} after {since(experiment)}"
 
 
-def _spread(prediction: Prediction) -> str:
-    band = prediction.bands.values.get("recovery_s") if prediction.bands else None
-    if band is not None:
-        return f" ({band_text(band, 's')} in nine simulated runs of ten)"
-    deviation_s = prediction.recovery_sd_s
-    return f" ± {seconds(deviation_s)} (one standard deviation)" if deviation_s else ""
+def _spread(experiment: Experiment, prediction: Prediction, recovery_s: float) -> str:
+    bands, deviation_s = prediction.bands, prediction.recovery_sd_s
+    if bands is not None:
+        band = bands.values.get("recovery_s")
+        if not is_band(band):
+            return ""
+        count, total = band.count, len(bands.seeds)
+        runs = "in nine simulated runs of ten" if count == total else f"in nine of ten of the {count} that do"
+        return f" ({band_text(band, 's')} {runs})"
+    if not deviation_s or _is_wild(experiment):
+        return ""
+    if deviation_s >= recovery_s:
+        return f" (which is noise: one standard deviation is {seconds(deviation_s)})"
+    return f" ± {seconds(deviation_s)} (one standard deviation)"

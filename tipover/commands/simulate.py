@@ -27,7 +27,7 @@ def simulate_scenario(
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate a scenario over many seeds: what chance does to it; starts nothing."""
+    """Simulate a scenario over many seeds; starts nothing."""
     faults = [] if seeds >= 1 else [Fault("--seeds", "must be at least 1", seeds)]
     faults += plot_faults(plot)
     if faults:
@@ -35,17 +35,19 @@ def simulate_scenario(
 
     from tipover.scenario import load_scenario
 
-    experiment = load_scenario(scenario, speedup=speedup, seed=seed, need_service=True)
+    experiment = load_scenario(
+        scenario, speedup=speedup, seed=seed, need_service=True, service_for="simulation"
+    )
 
     from analysis.chance import meaning, seeds_text, tally, to_json, with_bands
     from analysis.prediction import predict
     from domain.experiment_json import to_json as experiment_json
     from tipover.commands.predict_words import since
-    from tipover.commands.prediction_table import prediction_table
+    from tipover.commands.prediction_table import print_prediction
     from tipover.commands.simulation import simulate
 
     fluid = predict(experiment)  # refuses what is too large before the long work begins
-    bands = simulate(experiment, seeds)
+    bands = simulate(experiment, seeds, fluid.fluid)
     prediction = with_bands(fluid, bands)
     sentences = meaning(bands, since(experiment))
     draw(plot, experiment, prediction)
@@ -59,7 +61,7 @@ def simulate_scenario(
     out.print(f"{tally(bands.outcomes)} ({seeds_text(bands)})")
     if bands.after_shed:
         out.print(f"after shedding: {tally(bands.after_shed)}")
-    out.print(prediction_table(experiment, prediction))
+    print_prediction(out, experiment, prediction)
     for sentence in sentences:
         out.print(sentence)
     for note in prediction.notes:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.seeds import available_cores, expected_bytes, seeds_of, simulation_s
+from analysis.seeds import available_cores, expected_bytes, fluid_attempts, seeds_of, simulation_s
 from domain.errors import ConfigurationError, Fault
 from domain.experiment import Experiment
 from tipover.commands.output import error_console, span
 from tipover.commands.seed_progress import SeedProgress
 
 if TYPE_CHECKING:
+    from analysis.result import FluidTrace
     from analysis.simulation.bands import Bands
 
 LONG_S = 5.0
@@ -18,19 +19,28 @@ LONG_S = 5.0
 _GB = 1e9
 
 
-def simulate(experiment: Experiment, seeds: int) -> Bands:
-    """The bands over so many seeds; ``ConfigurationError`` if one seed alone is more than memory holds."""
+def simulate(experiment: Experiment, seeds: int, fluid: FluidTrace | None) -> Bands:
+    """The bands over so many seeds; ``ConfigurationError`` if one seed alone is more than memory holds.
+
+    The fluid model's path says how long that will take.
+    """
     cores = _cores_that_fit(experiment)
     # pandas and numba are slow to import, and a refusal needs neither.
     from analysis.simulation.bands import simulate_bands
 
     screen = error_console()
-    expected_s = simulation_s(experiment, seeds, cores)
+    expected_s = simulation_s(fluid_attempts(experiment, fluid), seeds, cores)
     if expected_s > LONG_S:
-        about = f"about {span(expected_s)}, less if few attempts are retried"
-        screen.print(f"simulating {seeds} {'seed' if seeds == 1 else 'seeds'}: {about}")
+        screen.print(f"simulating {seeds} {'seed' if seeds == 1 else 'seeds'}: about {roughly(expected_s)}")
     with SeedProgress(seeds, screen) as progress:
         return simulate_bands(experiment, seeds_of(experiment, seeds), cores=cores, on_done=progress)
+
+
+def roughly(seconds: float) -> str:
+    """A duration that is an estimate: whole seconds, from ten on in steps of five, then minutes."""
+    if seconds < 10:
+        return span(max(1, round(seconds)))
+    return span(5 * round(seconds / 5) if seconds < 60 else 60 * round(seconds / 60))
 
 
 def _cores_that_fit(experiment: Experiment) -> int:
