@@ -24,6 +24,8 @@ TIMEOUT_SHARE = 0.1
 CPU_LIMIT = 0.97
 RATE_TOLERANCE = 0.03
 RATE_SIGMAS = 5.0
+RARE = 20.0
+"""Service times of infinite variance are taken as so many times the services seen would show them."""
 SERVED_SLACK = 20
 """Completions at the first scrape that may be the harness's own probing."""
 
@@ -182,7 +184,8 @@ def _clock(server: pd.DataFrame, live: Experiment) -> Iterator[str]:
     if rate is None:
         return
     setting = live.service.capacity_per_s
-    allowed = max(RATE_TOLERANCE, RATE_SIGMAS / completed**0.5)
+    variation = live.service.service_time.squared_variation_over(RARE * completed)
+    allowed = max(RATE_TOLERANCE, RATE_SIGMAS * (variation / completed) ** 0.5)
     off = rate / setting - 1.0
     if abs(off) > allowed:
         yield (
