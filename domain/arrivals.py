@@ -82,7 +82,10 @@ class ArrivalPlan:
             for first, last, start, earlier, rate in zip(
                 np.concatenate([[0], bounds[:-1]]), bounds, starts, starts_jobs, rates, strict=True
             ):
-                marks[first:last] = start + (marks[first:last] - earlier) / rate
+                part = marks[first:last]
+                part -= earlier
+                part /= rate
+                part += start
             inside = marks[: bounds[-1]]
             if inside.size:
                 yield inside
