@@ -112,6 +112,11 @@ def shape_is_valid(kind: ServiceTimeKind, shape: float | None) -> bool:
     return least <= shape <= most
 
 
+def exponential_work(rng: np.random.Generator) -> float:
+    """What ``draw_work`` draws of the exponential kind."""
+    return float(rng.standard_exponential())
+
+
 def draw_work(kind: int, shape: float, rng: np.random.Generator) -> float:
     """One work of mean 1 from the stream; see ``ServiceTime`` for the shapes."""
     if kind == EXPONENTIAL:

@@ -31,6 +31,7 @@ Shorts = NDArray[np.int32]
 
 _delay_s = compiled(backoff.delay_s)
 _attempts_left = compiled(retry.attempts_left)
+_exponential_work = compiled(service_time.exponential_work)
 _draw_work = compiled(service_time.draw_work)
 _ratio_balance = compiled(budget.ratio_balance)
 _ratio_allows = compiled(budget.ratio_allows)
@@ -254,6 +255,7 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
     edges, windows = tally.edges_s, tally.edges_s.size
     knots, ahead = clock.at_s.size, knot
     timeout_s, places, jittered = rules.timeout_s, rules.places, rules.backoff == FULL_JITTER
+    exponential = rules.work == service_time.EXPONENTIAL
     earlier = numbers[EARLIER]  # arrivals of calls before this one: jobs are numbered through
     jobs = attempts = late = 0  # of the present window, not yet written down
     knot_s, knot_w, slope = clock.at_s[knot], clock.work[knot], clock.slope[knot]
@@ -388,7 +390,8 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
 
             end_w = math.inf
             if places < 0 or first_free_w <= now_w or queue_tail - queue_head < places:
-                work = _draw_work(rules.work, rules.shape, works)
+                # The usual kind apart: an attempt costs a tenth less.
+                work = _exponential_work(works) if exponential else _draw_work(rules.work, rules.shape, works)
                 start_w = first_free_w
                 if start_w > now_w:
                     starts_w[queue_tail & queue_mask] = start_w

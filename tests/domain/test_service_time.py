@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from domain.service_time import KINDS, ServiceTime
+from domain.service_time import KINDS, ServiceTime, exponential_work
 from domain.streams import stream
 
 TIMES = [*(ServiceTime(kind) for kind in KINDS), ServiceTime("pareto", 4.5), ServiceTime("lognormal", 0.5)]
@@ -81,3 +81,10 @@ def test_a_wild_sum_strays_as_a_power_of_its_length() -> None:
 def test_shapes_outside_the_domain(kind: str, shape: float | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ServiceTime(kind, shape)  # type: ignore[arg-type]
+
+
+def test_the_exponential_kind_has_one_rule() -> None:
+    """Drawn by itself or by its kind, the works are the same."""
+    one, other = stream(2, "service"), stream(2, "service")
+    kind = ServiceTime("exponential")
+    assert [exponential_work(one) for _ in range(100)] == [kind.draw(other) for _ in range(100)]
