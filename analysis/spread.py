@@ -51,14 +51,18 @@ def passage_sd_s(experiment: Experiment, *, first_late_s: float, passage_s: floa
 def failing_variance_per_s(
     experiment: Experiment, *, arrival_rate_per_s: float, capacity_per_s: float, squared_variation: float
 ) -> float:
-    """Variance of the backlog of a failing service per second, attempts²/s: A²λ·dispersion + c²C.
+    """``laws.failing_variance_per_s`` for the clients and the arrivals of the experiment.
 
-    Given jobs and services instead of their rates, all the variance that these gather. A client without
-    end counts as one that does not retry: its retries spread over the whole run.
+    A client without end counts as one that does not retry: its retries spread over the whole run.
     """
     amplification = experiment.client.amplification
-    worth = amplification if math.isfinite(amplification) else 1.0
-    return worth**2 * arrival_rate_per_s * dispersion(experiment) + squared_variation * capacity_per_s
+    return laws.failing_variance_per_s(
+        arrival_rate_per_s=arrival_rate_per_s,
+        capacity_per_s=capacity_per_s,
+        amplification=amplification if math.isfinite(amplification) else 1.0,
+        dispersion=dispersion(experiment),
+        squared_variation=squared_variation,
+    )
 
 
 def dispersion(experiment: Experiment) -> float:

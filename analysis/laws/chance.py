@@ -12,18 +12,30 @@ from analysis.laws.trigger import time_to_first_timeout_s
 
 @elementwise
 def failing_variance_per_s(
-    *, arrival_rate_per_s: float, capacity_per_s: float, amplification: float, dispersion: float = 1.0
+    *,
+    arrival_rate_per_s: float,
+    capacity_per_s: float,
+    amplification: float,
+    dispersion: float = 1.0,
+    squared_variation: float = 1.0,
 ) -> float:
-    """Variance of the backlog per second, in attempts²/s: A²λ·dispersion + C.
+    """Variance of the backlog per second, in attempts²/s: A²λ·dispersion + c²C.
 
     Arrivals are worth ``amplification`` attempts each (1 while nothing fails); ``dispersion`` is the
-    variance of their count over its mean, 1 for Poisson and 0 for evenly spaced ones; service is
-    exponential. Raises ``ValueError`` for A < 1 or anything negative. Source: diffusion approximation.
+    variance of their count over its mean, 1 for Poisson and 0 for evenly spaced ones;
+    ``squared_variation`` is c², the variance of a service time over its mean squared, 1 if exponential.
+    Given jobs and services instead of their rates, it is all the variance that these gather. Raises
+    ``ValueError`` for A < 1 or anything negative. Source: diffusion approximation.
     """
-    check(amplification=amplification, arrival_rate_per_s=arrival_rate_per_s, dispersion=dispersion)
+    check(
+        amplification=amplification,
+        arrival_rate_per_s=arrival_rate_per_s,
+        dispersion=dispersion,
+        squared_variation=squared_variation,
+    )
     # A service that is switched off has a capacity of 0 and gathers no variance of its own.
     require(0 <= capacity_per_s < math.inf, "capacity_per_s", "must be finite and at least 0", capacity_per_s)
-    return float(amplification**2 * arrival_rate_per_s * dispersion + capacity_per_s)
+    return float(amplification**2 * arrival_rate_per_s * dispersion + squared_variation * capacity_per_s)
 
 
 @elementwise

@@ -45,6 +45,7 @@ RULES = {
     "cut_factor": _ABOVE_ZERO,
     "depth": _NOT_NEGATIVE,
     "dispersion": _NOT_NEGATIVE,
+    "squared_variation": _NOT_NEGATIVE,
     "drift_per_s": _POSITIVE,
     "failure_probability": _UNIT_INTERVAL,
     "hops": _COUNT_FROM_ONE,

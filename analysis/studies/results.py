@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -51,6 +52,12 @@ def check_directory(directory: Path, names: Sequence[str]) -> None:
         raise ConfigurationError("the results would overwrite something else", faults)
 
 
+def _lines(record: Mapping[str, Any]) -> str:
+    """JSON that can be read and compared: a line for each entry, but lists of numbers on one."""
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+    return re.sub(r"\[\s+([^][{}\"]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
+
+
 def write_result(result: StudyResult, directory: Path, provenance: Provenance) -> Path:
     """Write one study and the index; returns the study's page. Call ``check_directory`` first."""
     name = result.name
@@ -59,9 +66,7 @@ def write_result(result: StudyResult, directory: Path, provenance: Provenance) -
         (directory / old).unlink(missing_ok=True)
     pictures.mkdir(parents=True, exist_ok=True)
     record = _record(result, provenance)
-    (directory / f"{name}.json").write_text(
-        json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8"
-    )
+    (directory / f"{name}.json").write_text(_lines(record), encoding="utf-8")
     for figure in result.figures:
         figure.draw(pictures / f"{figure.name}.png")
     path = directory / f"{name}.md"

@@ -8,7 +8,16 @@ about, ``scaled`` the same under an autoscaler.
 from __future__ import annotations
 
 from analysis.studies.claims import Progress, StudyResult
-from analysis.studies.demand_debt import criteria, heavy_tails, recovery, signals, specimen, trigger
+from analysis.studies.demand_debt import (
+    criteria,
+    heavy_tails,
+    recovery,
+    recovery_figure,
+    signals,
+    signals_figures,
+    specimen,
+    trigger,
+)
 
 TITLE = "Demand is not debt: traps, triggers, recovery and autoscalers"
 SOURCE = 'Y. Polyulya, "Demand Is Not Debt", 18 October 2026 (002)'
@@ -38,9 +47,9 @@ def run(effort: float, progress: Progress) -> StudyResult:
             *heavy_tails.claims(tails),
         ),
         figures=(
-            recovery.figure(back),
+            recovery_figure.figure(back),
             criteria.figure(tests),
-            *signals.figures(scalers),
+            *signals_figures.figures(scalers),
             heavy_tails.figure(tails),
         ),
         data={

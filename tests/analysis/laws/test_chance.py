@@ -35,5 +35,14 @@ def test_spread_is_nothing_untriggered_and_without_end_when_trapped() -> None:
 
 
 def test_a_service_that_is_off_gathers_only_its_arrivals() -> None:
-    """A²λ + C with C = 0."""
+    """A²λ + c²C with C = 0."""
     assert laws.failing_variance_per_s(arrival_rate_per_s=5, capacity_per_s=0, amplification=3) == 45
+
+
+def test_service_times_bring_their_own_spread() -> None:
+    """3²·5 + 9·10, and with c² = 0 the arrivals alone."""
+    rates = {"arrival_rate_per_s": 5, "capacity_per_s": 10, "amplification": 3}
+    assert laws.failing_variance_per_s(**rates, squared_variation=9) == 135
+    assert laws.failing_variance_per_s(**rates, squared_variation=0) == 45
+    with pytest.raises(ValueError, match="squared_variation: must be finite"):
+        laws.failing_variance_per_s(**rates, squared_variation=math.inf)

@@ -22,6 +22,7 @@ GOOD = {
     "cut_factor": 2.0,
     "depth": 1.0,
     "dispersion": 1.0,
+    "squared_variation": 1.0,
     "drift_per_s": 1.0,
     "failure_probability": 0.5,
     "hops": 2,
