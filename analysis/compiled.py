@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -49,9 +50,31 @@ def compiled(function: _Function) -> _Function:
     return cast("_Function", numba.njit(cache=True, nogil=True)(function))
 
 
+def compiled_rule(function: _Function) -> _Function:
+    """A plain function of ``domain``, compiled together with every function of ``domain`` that it calls.
+
+    It must call them by their own names, not as attributes of a module.
+    """
+    plain = cast("FunctionType", function)
+    known = _RULES.get(plain)
+    if known is None:
+        names: dict[str, Any] = dict(plain.__globals__)
+        for name in plain.__code__.co_names:
+            found = plain.__globals__.get(name)
+            if isinstance(found, FunctionType) and found.__module__.partition(".")[0] == domain.__name__:
+                names[name] = compiled_rule(found)
+        own = FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
+        own.__qualname__, own.__module__ = plain.__qualname__, plain.__module__
+        known = _RULES[plain] = compiled(own)
+    return cast("_Function", known)
+
+
+_RULES: dict[FunctionType, Any] = {}
+
+
 def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    for file in sorted(Path(str(domain.__file__)).parent.glob("*.py")):
+    for file in sorted(Path(str(domain.__file__)).parent.rglob("*.py")):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -39,7 +39,7 @@ class Backoff(Protocol):
     def kind(self) -> str:
         """The name the scenario file uses."""
 
-    def delay_s(self, failed: int, u: float) -> float:
+    def delay_s(self, failed: int, u: float, previous_s: float = 0.0) -> float:
         """Seconds to wait after ``failed`` failed attempts, given a uniform draw ``u``."""
 
     def bounds_s(self, failed: int) -> tuple[float, float]:
@@ -59,7 +59,7 @@ class NoBackoff:
 
     kind = "none"
 
-    def delay_s(self, failed: int, u: float) -> float:
+    def delay_s(self, failed: int, u: float, previous_s: float = 0.0) -> float:
         """Zero."""
         return delay_s(*self.numbers, failed, u)
 
@@ -84,7 +84,7 @@ class FixedBackoff:
     fixed_s: float
     kind = "fixed"
 
-    def delay_s(self, failed: int, u: float) -> float:
+    def delay_s(self, failed: int, u: float, previous_s: float = 0.0) -> float:
         """``fixed_s``."""
         return delay_s(*self.numbers, failed, u)
 
@@ -110,7 +110,7 @@ class ExponentialBackoff:
     cap_s: float
     kind = "exponential"
 
-    def delay_s(self, failed: int, u: float) -> float:
+    def delay_s(self, failed: int, u: float, previous_s: float = 0.0) -> float:
         """min(base · 2^(failed−1), cap)."""
         return delay_s(*self.numbers, failed, u)
 
@@ -137,7 +137,7 @@ class FullJitterBackoff:
     cap_s: float
     kind = "full-jitter"
 
-    def delay_s(self, failed: int, u: float) -> float:
+    def delay_s(self, failed: int, u: float, previous_s: float = 0.0) -> float:
         """u · min(base · 2^failed, cap)."""
         return delay_s(*self.numbers, failed, u)
 

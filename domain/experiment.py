@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from domain.admission import Admission
 from domain.arrivals import ArrivalKind, ArrivalPlan, segments
 from domain.backoff import Backoff, NoBackoff
-from domain.retry import RetryPolicy
+from domain.breakers.decide import Breaker
+from domain.breakers.none import NoBreaker
+from domain.budgets.decide import RetryBudget
+from domain.budgets.none import NoBudget
+from domain.deadlines import Propagation
+from domain.hedging import Hedging
+from domain.queue_cap import OnRejection
+from domain.retry import OnRefusal, RetryPolicy
 from domain.service_time import ServiceTime
 
 ExpectedOutcome = Literal["healthy", "recovers", "trapped"]
-Discipline = Literal["fifo"]
 MAX_PODS = 10_000
 """More servers than one process can keep on its clock."""
 
@@ -23,31 +31,68 @@ class Service:
     pods: int
     rate_per_pod: float
     service_time: ServiceTime = field(default_factory=ServiceTime)
-    discipline: Discipline = "fifo"
+    admission: Admission = field(default_factory=Admission)
 
     @property
     def capacity_per_s(self) -> float:
         """C = pods · μ, attempts/s."""
         return self.pods * self.rate_per_pod
 
+    def scaled(self, factor: float) -> Service:
+        """The same service with the times of its defences in another unit; its rates stay."""
+        return replace(self, admission=self.admission.scaled(factor))
+
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """How a client behaves: per-attempt deadline ``timeout_s``, ``max_attempts`` in all, backoff."""
+    """How a client behaves: per-attempt deadline ``timeout_s``, ``max_attempts`` in all, backoff.
+
+    ``clients`` independent clients take the jobs in turn, each with a budget and a breaker of its own; 1 is
+    one for a whole process. ``deadline_s`` is the time a job has in all, from when it was due.
+    """
 
     timeout_s: float
     max_attempts: float = 3
     backoff: Backoff = field(default_factory=NoBackoff)
+    budget: RetryBudget = field(default_factory=NoBudget)
+    breaker: Breaker = field(default_factory=NoBreaker)
+    clients: int = 1
+    deadline_s: float = math.inf
+    propagate: Propagation = "x-deadline"
+    hedging: Hedging | None = None
+    on_rejection: OnRejection = "retry"
+    on_refusal: OnRefusal = "give-up"
+    honours_retry_after: bool = False
+    preset: str | None = None
+    """The name of the preset these came from, for showing only."""
 
     @property
     def policy(self) -> RetryPolicy:
-        """The retry rule these settings make."""
-        return RetryPolicy(self.max_attempts, self.backoff)
+        """The retry rule these settings make; of hedging, that its copies are the attempts."""
+        return RetryPolicy(
+            self.max_attempts if self.hedging is None else self.hedging.copies,
+            self.backoff,
+            self.on_rejection,
+            self.honours_retry_after,
+            self.on_refusal,
+        )
 
     @property
     def amplification(self) -> float:
-        """A: attempts per job when every attempt fails."""
+        """A: attempts per job when every attempt fails and no budget binds."""
         return self.policy.amplification
+
+    def scaled(self, factor: float) -> Client:
+        """The same client in another unit of time."""
+        return replace(
+            self,
+            timeout_s=self.timeout_s * factor,
+            backoff=self.backoff.scaled(factor),
+            budget=self.budget.scaled(factor),
+            breaker=self.breaker.scaled(factor),
+            deadline_s=self.deadline_s * factor,
+            hedging=None if self.hedging is None else self.hedging.scaled(factor),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +240,8 @@ class Experiment:
         factor = 1.0 / self.run.speedup
         return replace(
             self,
-            client=replace(
-                self.client,
-                timeout_s=self.client.timeout_s * factor,
-                backoff=self.client.backoff.scaled(factor),
-            ),
+            client=self.client.scaled(factor),
+            service=None if self.service is None else self.service.scaled(factor),
             demand=replace(
                 self.demand,
                 phases=tuple(replace(p, duration_s=p.duration_s * factor) for p in self.demand.phases),

@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from domain.admission import Admission
 from domain.backoff import Backoff, ExponentialBackoff, FixedBackoff, FullJitterBackoff, NoBackoff
 from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
 from domain.service_time import ServiceTime
@@ -55,4 +56,5 @@ def _service(data: dict[str, Any]) -> Service:
     service_time = data["service_time"]
     if isinstance(service_time, str):  # as runs before 0.2 recorded it
         service_time = {"kind": service_time}
-    return Service(**{**data, "service_time": ServiceTime(**service_time)})
+    admission = Admission(**data["admission"]) if "admission" in data else Admission()
+    return Service(data["pods"], data["rate_per_pod"], ServiceTime(**service_time), admission)

@@ -4,31 +4,47 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from domain.attempts import Outcome
 from domain.backoff import Backoff
-from domain.budget import RetryBudget
+from domain.budgets.account import BudgetAccount
+from domain.budgets.decide import REFUSED
+from domain.queue_cap import OnRejection
+
+OnRefusal = Literal["give-up", "retry"]
+"""What a job does that the client's own budget or breaker refuses an attempt: end there (the refusal is
+terminal), or come again after its backoff, the refusal counting as a failed attempt (a layer above retries)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryAfter:
-    """Send another attempt after this many seconds."""
+    """Send another attempt after this many seconds; ``price`` is what the budget was paid for it."""
 
     delay_s: float
+    price: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
     """Send nothing more for this job.
 
-    ``reason`` is ``succeeded``, ``attempts_exhausted``, ``budget`` or ``aborted``; with ``budget`` a
-    retry was wanted and refused, which the trace records as an attempt that was not sent.
+    ``reason`` is ``succeeded``, ``attempts_exhausted``, ``deadline``, ``rejected``, ``budget`` or
+    ``aborted``; with ``budget`` a retry was wanted and refused, which the trace records as an attempt that
+    was not sent.
     """
 
     reason: str
 
 
-Decision = RetryAfter | GiveUp
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The budget refused the next attempt, which counts as failed; ask again after this many seconds."""
+
+    delay_s: float
+
+
+Decision = RetryAfter | GiveUp | Refused
 
 
 def attempts_left(attempt: int, max_attempts: float) -> bool:
@@ -38,32 +54,62 @@ def attempts_left(attempt: int, max_attempts: float) -> bool:
 
 SUCCEEDED = GiveUp("succeeded")
 EXHAUSTED = GiveUp("attempts_exhausted")
+DEADLINE = GiveUp("deadline")
+REJECTED = GiveUp("rejected")
 BUDGET = GiveUp("budget")
 ABORTED = GiveUp("aborted")
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """At most ``max_attempts`` attempts a job (the first included; ``math.inf`` allowed), with a backoff."""
+    """At most ``max_attempts`` attempts a job (the first included; ``math.inf`` allowed), with a backoff.
+
+    ``on_rejection`` is what a rejection (any answer that is no success) means; its ``after-timeout`` is for
+    the caller to wait out. ``honours_retry_after``: never sooner than the service asks.
+    """
 
     max_attempts: float
     backoff: Backoff
+    on_rejection: OnRejection = "retry"
+    honours_retry_after: bool = False
+    on_refusal: OnRefusal = "give-up"
 
-    def decide(self, attempt: int, outcome: Outcome, now_s: float, u: float, budget: RetryBudget) -> Decision:
+    def decide(
+        self,
+        attempt: int,
+        outcome: Outcome,
+        now_s: float,
+        u: float,
+        budget: BudgetAccount | None,
+        *,
+        previous_s: float = 0.0,
+        until_s: float = math.inf,
+        retry_after_s: float = 0.0,
+    ) -> Decision:
         """What to do after attempt number ``attempt`` (1-based) ended with ``outcome`` at ``now_s``.
 
-        ``u`` is a uniform draw in [0, 1) for the backoff. The budget is asked last, because its yes is
-        a commitment to send.
+        ``u`` is a uniform draw in [0, 1) for the backoff, ``previous_s`` the backoff before this attempt,
+        ``until_s`` the job's deadline, ``retry_after_s`` what a rejection asked for. ``REFUSED`` as the
+        outcome is a refusal of the client's own that is not terminal. The budget is asked last, because its
+        yes is a commitment to send.
         """
         if outcome is Outcome.OK:
             return SUCCEEDED
         if outcome is Outcome.ABORTED:
             return ABORTED
+        if outcome is Outcome.REJECTED and self.on_rejection == "give-up":
+            return REJECTED
         if not attempts_left(attempt, self.max_attempts):
             return EXHAUSTED
-        if not budget.may_retry(now_s):
-            return BUDGET
-        return RetryAfter(self.backoff.delay_s(attempt, u))
+        delay_s = self.backoff.delay_s(attempt, u, previous_s)
+        if self.honours_retry_after:
+            delay_s = max(delay_s, retry_after_s)
+        if now_s + delay_s >= until_s:
+            return DEADLINE
+        price = budget.price(now_s, outcome is Outcome.TIMEOUT) if budget is not None else 0.0
+        if price == REFUSED:
+            return BUDGET if self.on_refusal == "give-up" else Refused(delay_s)
+        return RetryAfter(delay_s, price)
 
     @property
     def amplification(self) -> float:

@@ -9,8 +9,15 @@ from typing import Literal
 
 import numpy as np
 
-Purpose = Literal["arrivals", "service", "jitter", "requests"]
-_KEYS: dict[Purpose, int] = {"arrivals": 1, "service": 2, "jitter": 3, "requests": 4}
+Purpose = Literal["arrivals", "service", "jitter", "requests", "breaker", "errors"]
+_KEYS: dict[Purpose, int] = {
+    "arrivals": 1,
+    "service": 2,
+    "jitter": 3,
+    "requests": 4,
+    "breaker": 5,
+    "errors": 6,
+}
 
 
 def stream(seed: int, purpose: Purpose, worker: int = 0) -> np.random.Generator:

@@ -18,7 +18,7 @@ from gevent.event import Event
 from greenlet import GreenletExit, greenlet
 
 from domain.attempts import Outcome
-from domain.budget import NullBudget, RetryBudget
+from domain.budgets.account import BudgetAccount
 from domain.experiment import Experiment
 from domain.observer import AttemptObserver, NullObserver
 from domain.retry import BUDGET, RetryAfter
@@ -70,7 +70,6 @@ class Storm:
         *,
         start_monotonic_s: float,
         observer: AttemptObserver | None = None,
-        budget: RetryBudget | None = None,
         on_attempt_end: Callable[[Job, int, Outcome, int, float], None] | None = None,
     ) -> None:
         self.experiment = experiment
@@ -79,7 +78,7 @@ class Storm:
         self.health = health
         self.start_monotonic_s = start_monotonic_s
         self._observer: AttemptObserver = observer or NullObserver()
-        self._budget: RetryBudget = budget or NullBudget()
+        self._budget = BudgetAccount(experiment.client.budget)
         self._on_attempt_end = on_attempt_end
         self._policy = experiment.client.policy
         self._timeout_s = experiment.client.timeout_s
@@ -228,7 +227,7 @@ class Storm:
         self._count_start(attempt, sent_s - due_s)
         recorder.started(key, job.job_id, attempt, due_s, sent_s)
         observer.started(attempt)
-        self._budget.started(sent_s, attempt)
+        self._budget.sent(sent_s, attempt)
         outcome, status = self._send(job, attempt, self._timeout_s)
         done_s = self.now_s
         took_s = done_s - sent_s
@@ -242,7 +241,7 @@ class Storm:
         else:
             self.counts.failed += 1
         observer.ended(attempt, outcome.value, took_s)
-        self._budget.ended(done_s, attempt, outcome is Outcome.OK)
+        self._budget.ended(done_s, attempt, outcome is Outcome.OK, 0.0)
         if self._on_attempt_end is not None:
             self._on_attempt_end(job, attempt, outcome, status, took_s)
         return outcome, took_s, done_s

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from domain.admission import Admission
 from domain.backoff import Backoff, ExponentialBackoff, FixedBackoff, FullJitterBackoff, NoBackoff
 from domain.errors import ConfigurationError, Fault
 from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
@@ -24,6 +25,7 @@ from tipover.scenario_schema import (
     NoBackoffTable,
     RunTable,
     ScenarioTable,
+    ServiceTable,
     scenario_json_schema,
 )
 
@@ -148,7 +150,7 @@ def _count(faults: int) -> str:
 
 
 def _experiment(name: str, table: ScenarioTable) -> Experiment:
-    service = Service(**dict(table.service)) if table.service else None
+    service = _service(table.service) if table.service else None
     demand = table.demand
     rate_per_s = demand.arrival_rate_per_s or (demand.utilization or 0.0) * (
         service.capacity_per_s if service else 0.0
@@ -166,6 +168,10 @@ def _experiment(name: str, table: ScenarioTable) -> Experiment:
         run=RunSettings(**table.run.model_dump()),
         expect=Expectation(**table.expect.model_dump()) if table.expect else None,
     )
+
+
+def _service(table: ServiceTable) -> Service:
+    return Service(table.pods, table.rate_per_pod, table.service_time, Admission(discipline=table.discipline))
 
 
 def _client(table: ClientTable) -> Client:

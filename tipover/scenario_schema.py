@@ -13,18 +13,19 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from domain.admission import Admission
 from domain.arrivals import ArrivalKind
 from domain.experiment import (
     MAX_PODS,
     Client,
     Demand,
-    Discipline,
     Expectation,
     ExpectedOutcome,
     Phase,
     RunSettings,
     Service,
 )
+from domain.queue_order import Discipline
 from domain.service_time import DEFAULT_SHAPES, KINDS, SHAPE_RULES, ServiceTime, shape_is_valid
 
 LARGEST = 1e9
@@ -111,7 +112,7 @@ class ServiceTable(Table):
     pods: int = Field(ge=1, le=MAX_PODS, description="servers behind one queue")
     rate_per_pod: Positive = Field(description="attempts/s of one pod")
     service_time: ServiceTimeValue = ServiceTime()
-    discipline: Discipline = _default(Service, "discipline")
+    discipline: Discipline = _default(Admission, "discipline")
 
 
 class NoBackoffTable(Table):

@@ -219,7 +219,7 @@ def _service_text(result: RunResult) -> str:
         return "somebody else's: its capacity is not known"
     return (
         f"{number(service.pods)} pods of {number(service.rate_per_pod)} attempts/s, {service.service_time} "
-        f"service times, {service.discipline} queue: C = {number(service.capacity_per_s)} attempts/s"
+        f"service times, {service.admission.discipline} queue: C = {number(service.capacity_per_s)} attempts/s"
     )
 
 

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.compiled import compiled
-from domain import backoff, budget, retry, service_time
+from domain import backoff, retry, service_time
+from domain.budgets import ratio
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,8 +34,8 @@ _delay_s = compiled(backoff.delay_s)
 _attempts_left = compiled(retry.attempts_left)
 _exponential_work = compiled(service_time.exponential_work)
 _draw_work = compiled(service_time.draw_work)
-_ratio_balance = compiled(budget.ratio_balance)
-_ratio_allows = compiled(budget.ratio_allows)
+_ratio_balance = compiled(ratio.ratio_balance)
+_ratio_allows = compiled(ratio.ratio_allows)
 
 FULL_JITTER = backoff.FULL_JITTER
 RETRY, AFTER_TIMEOUT, GIVE_UP = range(3)

@@ -13,7 +13,7 @@ from analysis.simulation import kernel
 from analysis.simulation.counts import Counts, Floats, Ints
 from analysis.staircase import Staircase
 from domain.arrivals import ArrivalPlan
-from domain.budget import RATIO_RESERVE
+from domain.budgets.ratio import RATIO_RESERVE
 from domain.experiment import Client, Experiment, Service
 from domain.queue_cap import OnRejection, QueueCap
 from domain.streams import stream
