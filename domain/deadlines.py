@@ -8,7 +8,6 @@ seconds since the Unix epoch, absolute; and ``grpc-timeout``, the time left: at 
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 Propagation = Literal["x-deadline", "grpc-timeout", "none"]

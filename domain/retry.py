@@ -9,7 +9,7 @@ from typing import Literal
 from domain.attempts import Outcome
 from domain.backoff import Backoff
 from domain.budgets.account import BudgetAccount
-from domain.budgets.decide import REFUSED
+from domain.budgets.decide import FAILED, REFUSED, THROTTLED, TIMED_OUT
 from domain.queue_cap import OnRejection
 
 OnRefusal = Literal["give-up", "retry"]
@@ -52,6 +52,14 @@ def attempts_left(attempt: int, max_attempts: float) -> bool:
     return attempt < max_attempts
 
 
+def cause(outcome: Outcome, status: int) -> int:
+    """How an attempt failed, as budgets tell it apart."""
+    if outcome in (Outcome.TIMEOUT, Outcome.LATE):
+        return TIMED_OUT
+    return THROTTLED if outcome is Outcome.REJECTED and status in THROTTLING else FAILED
+
+
+THROTTLING = (429, 503)
 SUCCEEDED = GiveUp("succeeded")
 EXHAUSTED = GiveUp("attempts_exhausted")
 DEADLINE = GiveUp("deadline")
@@ -85,11 +93,12 @@ class RetryPolicy:
         previous_s: float = 0.0,
         until_s: float = math.inf,
         retry_after_s: float = 0.0,
+        status: int = 0,
     ) -> Decision:
         """What to do after attempt number ``attempt`` (1-based) ended with ``outcome`` at ``now_s``.
 
         ``u`` is a uniform draw in [0, 1) for the backoff, ``previous_s`` the backoff before this attempt,
-        ``until_s`` the job's deadline, ``retry_after_s`` what a rejection asked for. ``REFUSED`` as the
+        ``until_s`` the job's deadline, ``retry_after_s`` what a rejection with ``status`` asked for. ``REFUSED`` as the
         outcome is a refusal of the client's own that is not terminal. The budget is asked last, because its
         yes is a commitment to send.
         """
@@ -106,7 +115,7 @@ class RetryPolicy:
             delay_s = max(delay_s, retry_after_s)
         if now_s + delay_s >= until_s:
             return DEADLINE
-        price = budget.price(now_s, outcome is Outcome.TIMEOUT) if budget is not None else 0.0
+        price = budget.price(now_s, cause(outcome, status)) if budget is not None else 0.0
         if price == REFUSED:
             return BUDGET if self.on_refusal == "give-up" else Refused(delay_s)
         return RetryAfter(delay_s, price)

@@ -23,7 +23,6 @@ from domain.experiment import (
     ExpectedOutcome,
     Phase,
     RunSettings,
-    Service,
 )
 from domain.queue_order import Discipline
 from domain.service_time import DEFAULT_SHAPES, KINDS, SHAPE_RULES, ServiceTime, shape_is_valid

@@ -17,12 +17,12 @@ class BudgetAccount:
         self._state = [0.0] * rule.state_size
         decide.begin(self._code, self._parameters, self._state)
 
-    def price(self, now_s: float, timed_out: bool) -> float:
+    def price(self, now_s: float, cause: int) -> float:
         """What the retry after an attempt that just failed costs, or ``REFUSED``.
 
         A price is a commitment to send: it has been paid. Call it after ``ended`` of that attempt.
         """
-        return decide.price(self._code, self._parameters, self._state, now_s, timed_out)
+        return decide.price(self._code, self._parameters, self._state, now_s, cause)
 
     def sent(self, now_s: float, attempt: int) -> None:
         """Attempt number ``attempt`` (1-based) goes out."""

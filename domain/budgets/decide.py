@@ -11,6 +11,8 @@ from domain.rule import Numbers, Rule, State
 
 RetryBudget = Rule
 REFUSED = -1.0
+TIMED_OUT, FAILED, THROTTLED = range(3)
+"""How an attempt failed: no answer in time; a broken connection or an error; told to come later (429, 503)."""
 NONE, RATIO, WINDOW_RATIO, AWS, GRPC, FINAGLE, ENVOY = range(7)
 
 
@@ -18,8 +20,8 @@ def begin(code: int, p: Numbers, s: State) -> None:
     """Set the state to what it is before the first call."""
 
 
-def price(code: int, p: Numbers, s: State, now_s: float, timed_out: bool) -> float:
-    """What one more retry costs, or ``REFUSED``; ``timed_out``: whether the failure was a timeout."""
+def price(code: int, p: Numbers, s: State, now_s: float, cause: int) -> float:
+    """What one more retry costs, or ``REFUSED``; ``cause`` is how the last one failed."""
     return 0.0
 
 
