@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
-from analysis.result import Prediction
+from analysis.result import Outcome, Prediction
 from analysis.seeds import FEWEST_SEEDS
 from analysis.wording import number, seconds
 
@@ -30,7 +30,26 @@ _ENDS = {
 
 def with_bands(prediction: Prediction, bands: Bands) -> Prediction:
     """The prediction with its bands, and with notes on where they and the fluid model part."""
+    if prediction.simulated:
+        return _by_seeds(prediction, bands)
     return replace(prediction, bands=bands, notes=(*prediction.notes, *_notes(prediction, bands)))
+
+
+def _by_seeds(prediction: Prediction, bands: Bands) -> Prediction:
+    """The most frequent outcome and, of what it has, the medians; what was known before stays."""
+    outcome = max(bands.outcomes, key=lambda word: bands.outcomes[word])
+    absent = set() if outcome in ("recovered", "undecided") else {"recovery_s"}
+    if outcome == "healthy":
+        absent |= {"failed_after_s", "amplification", "amplified_utilization"}
+    values = dict(prediction.values)
+    for key, band in bands.values.items():
+        if key not in absent and 2 * band.count >= len(bands.seeds) and values.get(key) is None:
+            values[key] = band.median
+    recovery = bands.values.get("recovery_s")
+    deviation = (recovery.high - recovery.low) / _SIGMAS_OF_BAND if is_band(recovery) else None
+    return replace(
+        prediction, outcome=cast("Outcome", outcome), values=values, recovery_sd_s=deviation, bands=bands
+    )
 
 
 def seeds_text(bands: Bands) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from analysis.estimators import Findings
 from analysis.leeway import with_leeway
@@ -40,6 +41,10 @@ def compare(
     """Every check that applies to the run. A foreign target tells no capacity, so none is checked there."""
     failing = measurement.outcome != "healthy" or prediction.outcome not in ("healthy", None)
     checks = [*_outcome(experiment, prediction, measurement)]
+    if prediction.simulated:
+        checks.append(_demand(experiment, measurement, findings))
+        checks += _banded(experiment, prediction, measurement)
+        return tuple(with_leeway(check, prediction, speedup=experiment.run.speedup) for check in checks)
     checks += _recovery(experiment, prediction, measurement)
     if failing and math.isfinite(experiment.client.max_attempts):
         checks.append(_number(prediction, measurement, "amplification", AMPLIFICATION_TOLERANCE))
@@ -90,14 +95,42 @@ def _number(prediction: Prediction, measurement: Measurement, key: str, toleranc
     return _check(key, predicted, measurement.values.get(key), tolerance)
 
 
+def _banded(experiment: Experiment, prediction: Prediction, measurement: Measurement) -> Iterator[Check]:
+    """Against the median of the simulated seeds: within the tolerance, or twice as far as their band goes."""
+    expect = experiment.expect
+    times = expect.tolerance if expect else Expectation("recovers").tolerance
+    tolerances = {
+        "amplification": AMPLIFICATION_TOLERANCE,
+        "ingress_per_s": INGRESS_TOLERANCE,
+        "goodput_ratio": GOODPUT_TOLERANCE,
+        "recovery_s": times,
+        "shed_recovery_s": times,
+    }
+    for key, tolerance in tolerances.items():
+        predicted, measured = prediction.values.get(key), measurement.values.get(key)
+        if predicted is None:
+            continue
+        check = _check(key, predicted, measured, tolerance, why="the median of the simulated seeds")
+        band = prediction.bands.values.get(key) if prediction.bands else None
+        if measured is not None and band is not None and not check.passed:
+            low, high = predicted - 2 * (predicted - band.low), predicted + 2 * (band.high - predicted)
+            words = "chance among the seeds allows it" if low <= measured <= high else "beyond their chance"
+            check = replace(check, passed=low <= measured <= high, why=f"{check.why}; {words}")
+        yield check
+
+
 def _outcome(experiment: Experiment, prediction: Prediction, measurement: Measurement) -> Iterator[Check]:
     if experiment.expect is not None:
         word, why = _MEASURED_WORD[experiment.expect.outcome], "expected by the scenario"
     elif prediction.outcome is not None:
-        word, why = prediction.outcome, "predicted by the fluid model"
+        word, why = prediction.outcome, f"predicted by the {_predictor(prediction)}"
     else:
         return
     yield Check("outcome", word, measurement.outcome, None, measurement.outcome == word, why=why)
+
+
+def _predictor(prediction: Prediction) -> str:
+    return "simulated seeds" if prediction.simulated else "fluid model"
 
 
 def _recovery(experiment: Experiment, prediction: Prediction, measurement: Measurement) -> Iterator[Check]:

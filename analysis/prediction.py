@@ -39,11 +39,15 @@ def watch_capacity_per_s(experiment: Experiment, service: Service) -> float:
 def predict(experiment: Experiment) -> Prediction:
     """Every key of ``QUANTITIES`` from the laws and a fluid run; outcome None for a foreign service.
 
+    Of a defended experiment only what is known beforehand: it is ``simulated``, by ``chance.with_bands``.
+
     Raises ``ConfigurationError`` if the run is too large for the fluid model.
     """
     service = experiment.service
     if service is None:
         return _foreign(experiment)
+    if experiment.is_defended:
+        return _left_to_simulation(experiment, service)
     trace = fluid_trace(experiment)
     story = _Story.of(experiment, service, trace)
     values = _values(story)
@@ -51,6 +55,15 @@ def predict(experiment: Experiment) -> Prediction:
     if story.recovered_at_s is not None and story.first_late_s is not None:
         sd = passage_sd_s(experiment, first_late_s=story.first_late_s, passage_s=story.recovered_at_s)
     return Prediction(story.outcome, values, trace, sd, tuple(_notes(story)))
+
+
+def _left_to_simulation(experiment: Experiment, service: Service) -> Prediction:
+    """What is known beforehand; the outcome and the rest come from seeds (``chance.with_bands``)."""
+    capacity = watch_capacity_per_s(experiment, service)
+    rate = experiment.demand.arrival_rate_per_s
+    known = {"utilization": rate / capacity, "capacity_per_s": capacity, "demand_per_s": rate}
+    values = {key: known.get(key) for key in QUANTITIES}
+    return Prediction(None, values, None, None, tuple(_warnings(experiment)), simulated=True)
 
 
 def _foreign(experiment: Experiment) -> Prediction:
@@ -182,7 +195,13 @@ def _shed_recovery_s(experiment: Experiment, trace: FluidTrace) -> float | None:
 
 
 def _notes(story: _Story) -> Iterable[str]:
-    experiment = story.experiment
+    yield from _warnings(story.experiment)
+    if story.outcome == "undecided":
+        after = "" if story.recovery_s is None else f" about {story.recovery_s:.0f} s after the trigger"
+        yield f"Recovery is predicted{after}, after the watch has ended: watch longer to see it."
+
+
+def _warnings(experiment: Experiment) -> Iterable[str]:
     live = experiment.live()
     slack = live.timeout_slack
     if slack is not None and slack < SLACK_FLOOR:
@@ -200,9 +219,6 @@ def _notes(story: _Story) -> Iterable[str]:
                 f"{touched / jobs:.2g} (P(S > T) at this speed-up), so about {touched:,.0f} of {jobs:,.0f} "
                 "jobs see a timeout even when nothing is wrong."
             )
-    if story.outcome == "undecided":
-        after = "" if story.recovery_s is None else f" about {story.recovery_s:.0f} s after the trigger"
-        yield f"Recovery is predicted{after}, after the watch has ended: watch longer to see it."
 
 
 def _remedy(experiment: Experiment) -> str:

@@ -67,7 +67,9 @@ class Prediction:
 
     ``recovery_sd_s`` is the standard deviation of the recovery time at the run's own rates and
     speed-up (diffusion approximation); ``notes`` are warnings in words. ``bands`` are what chance makes
-    of it over simulated seeds, None when none were simulated.
+    of it over simulated seeds, None when none were simulated. ``simulated``: budgets, breakers or the
+    service's own defences are beyond laws and fluid model, and the outcome and all that follows from it is
+    the most frequent one, and the medians, of those seeds.
     """
 
     outcome: Outcome | None
@@ -76,6 +78,7 @@ class Prediction:
     recovery_sd_s: float | None = None
     notes: tuple[str, ...] = ()
     bands: Bands | None = None
+    simulated: bool = False
 
 
 @dataclass(frozen=True)

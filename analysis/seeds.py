@@ -38,11 +38,14 @@ def fluid_attempts(experiment: Experiment, trace: FluidTrace | None) -> float:
 def affordable_seeds(experiment: Experiment, attempts: float) -> int:
     """How many seeds ``attempts`` in all allow: ``FEWEST_SEEDS`` to ``MOST_SEEDS``, or 0.
 
-    Also 0 when the capacity is not known, since nothing can be simulated then.
+    Also 0 when the capacity is not known, since nothing can be simulated then. Of a defended experiment
+    the seeds are the prediction, so it is never 0.
     """
     if experiment.service is None:
         return 0
     seeds = int(min(MOST_SEEDS, attempts / max(expected_attempts(experiment), 1.0)))
+    if experiment.is_defended:
+        return max(seeds, FEWEST_SEEDS)
     return seeds if seeds >= FEWEST_SEEDS else 0
 
 

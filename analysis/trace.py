@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from analysis.result import Floats
 from domain.attempts import Outcome
-from domain.trace import ATTEMPTS_DIRECTORY, TRACE_SCHEMA
+from domain.trace import ATTEMPTS_DIRECTORY, REFUSAL_SCHEMA, TRACE_SCHEMA
 
 Mask = NDArray[np.bool_]
 OUTCOMES = [outcome.value for outcome in Outcome]
 FAILING = (Outcome.LATE, Outcome.TIMEOUT, Outcome.REJECTED, Outcome.ERROR)
-"""Outcomes of an attempt that was sent, ended, and did not answer its job in time."""
+"""Outcomes of an attempt that was sent, ended, and did not answer its job in time. A copy that is cancelled
+because another was answered has neither failed nor answered."""
 _PART_NAME = re.compile(r"part-(\d+)-(\d+)\.parquet")
 _KEY = ["worker", "job_id", "attempt"]
 
@@ -40,24 +41,25 @@ class TraceFile:
 
 
 def read_trace(directory: Path | str) -> TraceFile:
-    """The attempts of a run directory as a frame with the columns of ``TRACE_SCHEMA``, by planned start.
+    """The attempts of a run directory as a frame with the columns of ``WRITTEN_SCHEMA``, by planned start.
 
     Times are seconds of the wall clock from the run's start. An attempt that was open when its part was
     closed and that no later row completes is ``aborted``, with NaN ``done_s``. A part that cannot be
     read is left out and reported, as is a gap in a worker's part numbers; no parts at all give an empty
-    frame.
+    frame. Parts of earlier versions say nothing of refusals: ``reason`` and ``terminal`` are null there.
     """
     parts = sorted((Path(directory) / ATTEMPTS_DIRECTORY).glob("part-*.parquet"))
     tables, faults = [], [*_gaps(part.name for part in parts)]
     for part in parts:
         try:
             table = pq.read_table(part, partitioning=None)
-            tables.append(table.select(TRACE_SCHEMA.names).cast(_plain_schema()))
+            tables.append(_as_read(table))
         except (pa.ArrowException, OSError, KeyError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             faults.append(f"Part {part.name} of the trace is damaged and was left out: {reason}")
-    whole = pa.concat_tables(tables) if tables else _plain_schema().empty_table()
-    return TraceFile(resolve(whole.to_pandas()), tuple(faults))
+    whole = pa.concat_tables(tables) if tables else _read_schema().empty_table()
+    frame = whole.unify_dictionaries().to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get)
+    return TraceFile(resolve(frame), tuple(faults))
 
 
 def _gaps(names: Iterable[str]) -> Iterator[str]:
@@ -74,8 +76,20 @@ def _gaps(names: Iterable[str]) -> Iterator[str]:
             yield f"{first} of the trace{more} missing, although later parts of the same worker are there."
 
 
-def _plain_schema() -> pa.Schema:
-    return pa.schema([(f.name, pa.string() if f.name == "outcome" else f.type) for f in TRACE_SCHEMA])
+def _as_read(part: pa.Table) -> pa.Table:
+    """A part with all columns, cast to ``_read_schema``. Raises ``KeyError`` if it is no part."""
+    table = part.select(TRACE_SCHEMA.names)
+    for field in REFUSAL_SCHEMA:
+        known = field.name in part.column_names
+        table = table.append_column(
+            field, part.column(field.name) if known else pa.nulls(part.num_rows, field.type)
+        )
+    return table.cast(_read_schema())
+
+
+def _read_schema() -> pa.Schema:
+    plain = [(f.name, pa.string() if f.name == "outcome" else f.type) for f in TRACE_SCHEMA]
+    return pa.schema([*plain, *REFUSAL_SCHEMA])
 
 
 def resolve(rows: pd.DataFrame) -> pd.DataFrame:
@@ -94,7 +108,7 @@ class Attempts:
     ``job`` numbers the jobs from 0 in the order of their first attempt; arrays named ``job_*`` have one
     entry per job: ``job_planned_s`` is when it was due, ``job_answered`` whether an attempt of it was
     answered in time, ``job_sent`` and ``job_failed`` how many attempts were sent and how many of them
-    failed.
+    failed. A job whose every attempt was refused has sent none.
     """
 
     planned_s: Floats
@@ -103,7 +117,7 @@ class Attempts:
     ok: Mask
     failing: Mask
     sent: Mask
-    """Attempts that reached the wire: all but those the client's own budget refused."""
+    """Attempts that reached the wire: all but those the client's own budget or breaker refused."""
     first: Mask
     job: NDArray[np.int64]
     job_planned_s: Floats

@@ -7,12 +7,13 @@ simulator compiles. On arrival: ``verdict``. When a pod is free: take the next b
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from domain.codel import CoDel
 from domain.degradation import Degradation
 from domain.limits.decide import ConcurrencyLimit
-from domain.queue_order import Discipline
+from domain.queue_order import CODES, Discipline
 
 ADMITTED, OVER_LIMIT, FULL, INSTEAD_OF_RETRY = range(4)
 REASONS = ("", "limit", "full", "first-before-retry")
@@ -44,6 +45,32 @@ class Admission:
     retry_after_s: float | None = None
     error_rate: float = 0.0
 
+    def __post_init__(self) -> None:
+        if self.discipline not in CODES:
+            raise ValueError(f"discipline: must be one of {', '.join(CODES)} (got {self.discipline!r})")
+        for name, places in (("standing", self.standing), ("queue_cap", self.queue_cap)):
+            if places is not None and (not places >= 0 or places % 1 != 0):
+                raise ValueError(f"{name}: must be a whole number of at least 0 (got {places!r})")
+        for name, value in (("least_s", self.least_s), ("retry_after_s", self.retry_after_s)):
+            if value is not None and not 0.0 <= value < math.inf:
+                raise ValueError(f"{name}: must be at least 0 and finite (got {value!r})")
+        if not 0.0 <= self.error_rate < 1.0:
+            raise ValueError(f"error_rate: must be at least 0 and below 1 (got {self.error_rate!r})")
+        if self.first_before_retry and self.queue_cap is None and self.limit is None:
+            raise ValueError(
+                "first_before_retry: needs a queue_cap or a limit, or nothing is rejected (got True)"
+            )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is first in, first out and nothing else, but perhaps with a queue cap.
+
+        What only goes with a defence that is off makes no difference: ``standing`` and ``least_s``.
+        """
+        return self.discipline == "fifo" and self == Admission(
+            queue_cap=self.queue_cap, standing=self.standing, least_s=self.least_s
+        )
+
     def scaled(self, factor: float) -> Admission:
         """The same defences in another unit of time."""
         return replace(
@@ -60,6 +87,8 @@ def verdict(
 ) -> int:
     """``ADMITTED``, ``OVER_LIMIT`` or ``FULL`` for one more arrival, or ``INSTEAD_OF_RETRY``.
 
+    ``in_system`` attempts, ``waiting`` and ``running``, are there without it. With it there may be at most
+    ``limit``, which need not be whole: a limit of 20.9 lets in the twentieth and not the twenty-first.
     ``places`` < 0: no queue cap. ``displaces``: it is a first attempt, the service prefers these, and a
     retry waits, whose place it takes.
     """

@@ -23,6 +23,8 @@ class Outcome(StrEnum):
     """The client's own budget or breaker said no; it was never sent."""
     ABORTED = "aborted"
     """The run ended while it was open."""
+    CANCELLED = "cancelled"
+    """Another copy of the request was answered first (hedging); the client hung up on this one."""
 
     @property
     def succeeded(self) -> bool:
@@ -36,7 +38,8 @@ class Attempt(NamedTuple):
     Times are seconds from the run's start on one monotonic clock, unscaled. ``planned_s`` is when the
     attempt was due (for a first attempt its arrival, for a retry the end of the backoff), so latency
     is known both from the planned start and from the send. ``status`` is the HTTP status or 0.
-    ``outcome`` is None in the row written while the attempt is still open.
+    ``outcome`` is None in the row written while the attempt is still open. An attempt that is ``refused``
+    was not sent: ``sent_s`` and ``done_s`` are when the client said no.
     """
 
     job_id: int

@@ -22,6 +22,8 @@ from domain.service_time import ServiceTime
 ExpectedOutcome = Literal["healthy", "recovers", "trapped"]
 MAX_PODS = 10_000
 """More servers than one process can keep on its clock."""
+MAX_CLIENTS = 10_000
+"""More clients, each with a state of its own, than a simulation of many seeds can keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,21 @@ class Experiment:
     def timeout_slack(self) -> float | None:
         """θ · pods = C·T at the speed of this experiment: timeouts in mean services of the fleet."""
         return self.service.capacity_per_s * self.client.timeout_s if self.service else None
+
+    @property
+    def is_defended(self) -> bool:
+        """Whether client or service has more to it than attempts, a timeout, a backoff and a FIFO queue.
+
+        The laws and the fluid model know nothing of budgets, breakers, deadlines and what a service drops.
+        """
+        bare = Client(
+            self.client.timeout_s,
+            self.client.max_attempts,
+            self.client.backoff,
+            propagate=self.client.propagate,
+        )
+        rejects = self.service is not None and self.service.admission != Admission()
+        return rejects or replace(self.client, preset=None, on_rejection=bare.on_rejection) != bare
 
     @property
     def placed_phases(self) -> tuple[PlacedPhase, ...]:

@@ -13,8 +13,8 @@ from domain.budgets.decide import FAILED, REFUSED, THROTTLED, TIMED_OUT
 from domain.queue_cap import OnRejection
 
 OnRefusal = Literal["give-up", "retry"]
-"""What a job does that the client's own budget or breaker refuses an attempt: end there (the refusal is
-terminal), or come again after its backoff, the refusal counting as a failed attempt (a layer above retries)."""
+"""What a job does whose next attempt the client's own budget or breaker refuses: end there (the refusal is
+terminal), or come again after its backoff; the refusal is a failed attempt then (a layer above retries)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +98,32 @@ class RetryPolicy:
         """What to do after attempt number ``attempt`` (1-based) ended with ``outcome`` at ``now_s``.
 
         ``u`` is a uniform draw in [0, 1) for the backoff, ``previous_s`` the backoff before this attempt,
-        ``until_s`` the job's deadline, ``retry_after_s`` what a rejection with ``status`` asked for. ``REFUSED`` as the
-        outcome is a refusal of the client's own that is not terminal. The budget is asked last, because its
-        yes is a commitment to send.
+        ``until_s`` the job's deadline, ``retry_after_s`` what a rejection with ``status`` asked for.
+        ``REFUSED`` as the outcome is a refusal of the client's own that is not terminal. The budget is asked
+        last, because its yes is a commitment to send; None is no budget.
         """
+        ended = self._ended(attempt, outcome)
+        if ended is not None:
+            return ended
+        delay_s = self.backoff.delay_s(attempt, u, previous_s)
+        if self.honours_retry_after:
+            delay_s = max(delay_s, retry_after_s)
+        if now_s + delay_s >= until_s:
+            return DEADLINE
+        price = 0.0 if budget is None else budget.price(now_s, cause(outcome, status))
+        if price == REFUSED:
+            return BUDGET if self.on_refusal == "give-up" else Refused(delay_s)
+        return RetryAfter(delay_s, price)
+
+    def _ended(self, attempt: int, outcome: Outcome) -> GiveUp | None:
+        """Why the job is over whatever the time and the budget say; None if it is not."""
         if outcome is Outcome.OK:
             return SUCCEEDED
         if outcome is Outcome.ABORTED:
             return ABORTED
         if outcome is Outcome.REJECTED and self.on_rejection == "give-up":
             return REJECTED
-        if not attempts_left(attempt, self.max_attempts):
-            return EXHAUSTED
-        delay_s = self.backoff.delay_s(attempt, u, previous_s)
-        if self.honours_retry_after:
-            delay_s = max(delay_s, retry_after_s)
-        if now_s + delay_s >= until_s:
-            return DEADLINE
-        price = budget.price(now_s, cause(outcome, status)) if budget is not None else 0.0
-        if price == REFUSED:
-            return BUDGET if self.on_refusal == "give-up" else Refused(delay_s)
-        return RetryAfter(delay_s, price)
+        return None if attempts_left(attempt, self.max_attempts) else EXHAUSTED
 
     @property
     def amplification(self) -> float:

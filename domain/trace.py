@@ -17,7 +17,18 @@ TRACE_SCHEMA = pa.schema(
     ],
     metadata={b"tipover_trace": b"1"},
 )
-"""One row per event of an attempt: a row with null ``outcome`` and NaN ``done_s`` says it was open when
-the part was closed, and a later row with the same (worker, job_id, attempt) completes it."""
+"""What every part has. One row per event of an attempt: a row with null ``outcome`` and NaN ``done_s`` says
+it was open when the part was closed, and a later row with the same (worker, job_id, attempt) completes it."""
+
+REFUSAL_SCHEMA = pa.schema([("reason", pa.dictionary(pa.int8(), pa.string())), ("terminal", pa.bool_())])
+"""What parts have besides, except those that earlier versions wrote; null unless the outcome is ``refused``.
+
+``reason`` is who said no: one of ``REFUSAL_REASONS``. ``terminal``: because of it the job sends nothing more.
+A refusal that counts as a failed attempt is not terminal, even if it was the last attempt the job had."""
+
+WRITTEN_SCHEMA = pa.schema([*TRACE_SCHEMA, *REFUSAL_SCHEMA], metadata=TRACE_SCHEMA.metadata)
+"""What a part is written with."""
+
+BUDGET_REASON, BREAKER_REASON = REFUSAL_REASONS = ("budget", "breaker")
 
 ATTEMPTS_DIRECTORY = "attempts"

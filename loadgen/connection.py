@@ -10,11 +10,12 @@ from __future__ import annotations
 import _socket
 import errno
 import socket
+import time
 from enum import Enum
 
 from gevent import get_hub, getcurrent
 
-from loadgen.response import HttpParserError, ResponseReader
+from loadgen.response import HttpParserError, PatientResponseReader, ResponseReader
 
 _READ, _WRITE = 1, 2
 _RECEIVE_BYTES = 65536
@@ -61,13 +62,13 @@ class Connection:
 
     __slots__ = ("_hub", "_readable", "_reader", "_socket")
 
-    def __init__(self, family: int, address: tuple[object, ...]) -> None:
+    def __init__(self, family: int, address: tuple[object, ...], patient: bool = False) -> None:
         self._hub = get_hub()
         try:
             self._socket = _socket.socket(family, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
         except OSError as error:
             raise NoSocketError(str(error)) from error
-        self._reader = ResponseReader()
+        self._reader = PatientResponseReader() if patient else ResponseReader()
         self._readable = self._hub.loop.io(self._socket.fileno(), _READ)
         code = self._socket.connect_ex(address)
         if code not in {0, errno.EINPROGRESS}:
@@ -102,6 +103,10 @@ class Connection:
                     return reader.status
             except HttpParserError as error:
                 raise BrokenConnectionError(f"not HTTP: {error}") from error
+
+    def retry_after_s(self, now_epoch_s: float) -> float:
+        """How long the last answer asked the client to stay away, if the connection is a patient one."""
+        return self._reader.retry_after_s(now_epoch_s)
 
     @property
     def reusable(self) -> bool:
@@ -161,18 +166,25 @@ class Connection:
 
 
 class ConnectionPool:
-    """Idle keep-alive connections to one address, last used first."""
+    """Idle keep-alive connections to one address, last used first.
 
-    __slots__ = ("_address", "_family", "_idle", "_idle_limit")
+    ``patient``: look for how long a failing answer (4xx, 5xx) asks the client to stay away.
+    """
 
-    def __init__(self, family: int, address: tuple[object, ...], idle_limit: int = 2000) -> None:
+    __slots__ = ("_address", "_family", "_idle", "_idle_limit", "_patient")
+
+    def __init__(
+        self, family: int, address: tuple[object, ...], idle_limit: int = 2000, patient: bool = False
+    ) -> None:
         self._family = family
+        self._patient = patient
         self._address = address
         self._idle: list[Connection] = []
         self._idle_limit = idle_limit
 
-    def exchange(self, payload: bytes, timeout_s: float, head_only: bool) -> int:
-        """One attempt: the status of the answer, within ``timeout_s`` seconds whatever the server does.
+    def exchange(self, payload: bytes, timeout_s: float, head_only: bool) -> tuple[int, float]:
+        """One attempt: the status of the answer, within ``timeout_s`` seconds whatever the server does,
+        and the seconds it asks the client to stay away.
 
         The connection is kept if the answer was whole and the server allows it, and thrown away
         otherwise. Nothing is ever sent twice: HTTP clients may resend on a new connection when a kept
@@ -184,10 +196,11 @@ class ConnectionPool:
         try:
             connection = self._take()
             status = connection.exchange(payload, head_only)
+            away_s = connection.retry_after_s(time.time()) if self._patient and status >= 400 else 0.0
             if connection.reusable and len(self._idle) < self._idle_limit:
                 self._idle.append(connection)
                 connection = None
-            return status
+            return status, away_s
         finally:
             deadline.stop()
             if connection is not None:
@@ -204,4 +217,4 @@ class ConnectionPool:
             if connection.alive:
                 return connection
             connection.close()
-        return Connection(self._family, self._address)
+        return Connection(self._family, self._address, self._patient)

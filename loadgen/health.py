@@ -22,6 +22,7 @@ class Health:
         self.lag = LagHistogram()
         self.planned = 0
         self.sent = 0
+        self.first_refused = 0
         self.attempts = 0
         self.refused_sockets = 0
         self.recorder_fault: str | None = None
@@ -52,6 +53,7 @@ class Health:
             "finished": finished,
             "planned": self.planned,
             "sent": self.sent,
+            "first_refused": self.first_refused,
             "attempts": self.attempts,
             "lag_p50_s": self.lag.quantile_s(0.50),
             "lag_p99_s": self.lag.quantile_s(0.99),

@@ -14,7 +14,7 @@ from locust.env import Environment
 
 from domain.attempts import Outcome
 from domain.errors import ConfigurationError, ExitCode, TipoverError
-from domain.experiment import Experiment
+from domain.experiment import Client, Experiment
 from domain.observer import AttemptObserver
 from loadgen.destination import Destination
 from loadgen.health import Health
@@ -81,7 +81,7 @@ class StormSide:
         self.session = Session(
             self.live,
             share,
-            lambda health: _sender(user, destination, health),
+            lambda health: _sender(user, destination, health, self.live.client),
             out=out,
             progress_fd=self.settings.progress_fd,
             observer=self.settings.observer,
@@ -162,9 +162,9 @@ class LocalSide(StormSide):
         gevent.spawn(runner.quit if self.settings.quit_when_over else runner.stop)
 
 
-def _sender(user: StormUser, destination: Destination, health: Health) -> Any:
+def _sender(user: StormUser, destination: Destination, health: Health, client: Client) -> Any:
     if type(user).send is StormUser.send:
-        return HttpSender(destination, user.request, user.is_success, health)
+        return HttpSender(destination, user.request, user.is_success, health, client)
     return _UserSender(user)
 
 
@@ -174,10 +174,10 @@ class _UserSender:
     def __init__(self, user: StormUser) -> None:
         self._user = user
 
-    def __call__(self, job: Job, attempt: int, timeout_s: float) -> tuple[Outcome, int]:
+    def __call__(self, job: Job, attempt: int, timeout_s: float) -> tuple[Outcome, int, float]:
         with gevent.Timeout(timeout_s, False):
-            return self._user.send(job, attempt, timeout_s)
-        return Outcome.TIMEOUT, 0
+            return *self._user.send(job, attempt, timeout_s), 0.0
+        return Outcome.TIMEOUT, 0, 0.0
 
     def close(self) -> None:
         """Nothing is kept."""

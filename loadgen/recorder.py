@@ -15,17 +15,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from domain.attempts import Outcome
-from domain.trace import TRACE_SCHEMA
+from domain.trace import REFUSAL_REASONS, WRITTEN_SCHEMA
 
 OUTCOMES = tuple(Outcome)
 _CODE = {outcome: code for code, outcome in enumerate(OUTCOMES)}
+_REFUSED = _CODE[Outcome.REFUSED]
 _DICTIONARY = pa.array([outcome.value for outcome in OUTCOMES])
+_REASON_CODE = {reason: code for code, reason in enumerate(REFUSAL_REASONS)}
+_REASONS = pa.array(REFUSAL_REASONS)
 _NAN = float("nan")
 MAX_PENDING_ROWS = 400_000
 """About 100 MB: more rows than this waiting for the disk is a recorder fault, and the load stops."""
 
 OpenAttempt = tuple[int, int, float, float]
 """job_id, attempt, planned_s, sent_s"""
+Rows = list[tuple[Any, ...]]
+"""job_id, attempt, planned_s, sent_s, done_s, outcome code or None, status"""
+Refusals = list[tuple[Any, ...]]
+"""The same of attempts that were refused, and who said no (a code) and whether that ended the job."""
 
 
 class Recorder:
@@ -40,8 +47,9 @@ class Recorder:
         self._directory = directory
         self._worker = worker
         self._in_thread = in_thread
-        self._rows: list[tuple[Any, ...]] = []
-        self._unwritten: list[tuple[Any, ...]] = []
+        self._rows: Rows = []
+        self._refusals: Refusals = []
+        self._unwritten: tuple[Rows, Refusals] = [], []
         self._part = 0
         self._open_since = 0.0
         self.open: dict[int, OpenAttempt] = {}
@@ -56,9 +64,12 @@ class Recorder:
         """An attempt that ``started`` is over."""
         self._rows.append((*self.open.pop(key), done_s, _CODE[outcome], status))
 
-    def refused(self, job_id: int, attempt: int, now_s: float) -> None:
-        """A retry was wanted and not sent."""
-        self._rows.append((job_id, attempt, now_s, now_s, now_s, _CODE[Outcome.REFUSED], 0))
+    def refused(
+        self, job_id: int, attempt: int, planned_s: float, now_s: float, reason: str, terminal: bool
+    ) -> None:
+        """An attempt was wanted and not sent; ``reason`` is one of ``domain.trace.REFUSAL_REASONS``."""
+        row = (job_id, attempt, planned_s, now_s, now_s, _REFUSED, 0)
+        self._refusals.append((*row, _REASON_CODE[reason], terminal))
 
     def abort_open(self, now_s: float) -> list[OpenAttempt]:
         """The run is over: what is still open ends as aborted, and is returned."""
@@ -70,7 +81,7 @@ class Recorder:
     @property
     def pending(self) -> int:
         """Rows not yet on disk."""
-        return len(self._rows) + len(self._unwritten)
+        return len(self._rows) + len(self._refusals) + sum(map(len, self._unwritten))
 
     def flush(self, now_s: float, final: bool = False) -> None:
         """Write what has come since the last flush as one part. A fault is kept, never raised.
@@ -79,32 +90,36 @@ class Recorder:
         end of the run loses nothing.
         """
         rows, self._rows = self._rows, []
+        refusals, self._refusals = self._refusals, []
         since, self._open_since = self._open_since, now_s
         if not final:
             rows.extend(
                 (*attempt, _NAN, None, 0) for attempt in list(self.open.values()) if attempt[3] >= since
             )
-        self._unwritten.extend(rows)
-        if not self._unwritten or self._directory is None:
-            self._unwritten.clear()
+        rows, refusals = self._unwritten[0] + rows, self._unwritten[1] + refusals
+        self._unwritten = [], []
+        if not (rows or refusals) or self._directory is None:
             return
-        batch, self._unwritten = self._unwritten, []
         path = self._directory / f"part-{self._worker:02d}-{self._part:05d}.parquet"
         try:
-            self._in_thread(write_part, batch, self._worker, path)
+            self._in_thread(write_part, rows, refusals, self._worker, path)
         except (OSError, pa.ArrowException) as error:
-            self._unwritten = batch + self._unwritten
+            self._unwritten = rows, refusals
             self.fault = f"the trace could not be written to {path.name}: {error}"
             return
         self._part += 1
-        self.written += len(batch)
+        self.written += len(rows) + len(refusals)
         if self.pending > MAX_PENDING_ROWS:
             self.fault = f"the disk is too slow: {self.pending} attempts wait to be written"
 
 
-def write_part(rows: list[tuple[Any, ...]], worker: int, path: Path) -> None:
-    """Write rows (job_id, attempt, planned_s, sent_s, done_s, outcome code or None, status) as one part."""
-    job_id, attempt, planned, sent, done, outcome, status = zip(*rows, strict=True)
+def write_part(rows: Rows, refusals: Refusals, worker: int, path: Path) -> None:
+    """Write one part: the attempts that were sent, then those that were refused."""
+    everything = rows + [refusal[:7] for refusal in refusals]
+    job_id, attempt, planned, sent, done, outcome, status = zip(*everything, strict=True)
+    nothing = [None] * len(rows)
+    reason = [*nothing, *(refusal[7] for refusal in refusals)]
+    terminal = [*nothing, *(refusal[8] for refusal in refusals)]
     table = pa.table(
         [
             pa.array(job_id, pa.int64()),
@@ -114,9 +129,11 @@ def write_part(rows: list[tuple[Any, ...]], worker: int, path: Path) -> None:
             pa.array(done, pa.float64()),
             pa.DictionaryArray.from_arrays(pa.array(outcome, pa.int8()), _DICTIONARY),
             pa.array(status, pa.int16()),
-            pa.array([worker] * len(rows), pa.int16()),
+            pa.array([worker] * len(everything), pa.int16()),
+            pa.DictionaryArray.from_arrays(pa.array(reason, pa.int8()), _REASONS),
+            pa.array(terminal, pa.bool_()),
         ],
-        schema=TRACE_SCHEMA,
+        schema=WRITTEN_SCHEMA,
     )
     temporary = path.with_suffix(".partial")
     try:

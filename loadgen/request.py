@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from domain.attempts import ATTEMPT_HEADER, REQUEST_ID_HEADER
+from domain.deadlines import (
+    DEADLINE_HEADER,
+    GRPC_TIMEOUT_HEADER,
+    Propagation,
+    grpc_timeout,
+    x_deadline,
+)
 
 _FORBIDDEN = ("\r", "\n", "\0")
 
@@ -21,7 +29,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request. ``Host``, ``Content-Length``, the request id and the attempt number are added."""
+    """An HTTP request. ``Host``, ``Content-Length``, the request id and the attempt number are added, and the
+    attempt's deadline unless the request names the header of one itself."""
 
     method: str = "GET"
     path: str = "/work"
@@ -47,32 +56,52 @@ class Request:
         return ("\r\n".join(lines) + f"\r\n{REQUEST_ID_HEADER}: ").encode("latin-1")
 
 
+_DEADLINE_HEADERS: dict[Propagation, str] = {
+    "x-deadline": DEADLINE_HEADER,
+    "grpc-timeout": GRPC_TIMEOUT_HEADER,
+}
 ATTEMPT_SEPARATOR = f"\r\n{ATTEMPT_HEADER}: ".encode()
 END_OF_HEAD = b"\r\n\r\n"
 
 
 class RequestEncoder:
-    """Turns requests into bytes; the head of a request that is sent again and again is built once."""
+    """Turns requests into bytes; the head of a request that is sent again and again is built once.
 
-    __slots__ = ("_head", "_host", "_request", "_run_token")
+    ``propagate`` says how attempts tell their deadline.
+    """
 
-    def __init__(self, host: str, run_token: str) -> None:
+    __slots__ = ("_deadline", "_head", "_host", "_propagate", "_request", "_run_token", "_tells")
+
+    def __init__(self, host: str, run_token: str, propagate: Propagation = "none") -> None:
         self._host = host
         self._run_token = run_token
+        self._propagate = propagate
+        name = _DEADLINE_HEADERS.get(propagate, "")
+        self._deadline = f"\r\n{name}: "
+        self._tells = False
         self._request: Request | None = None
         self._head = b""
 
-    def encode(self, request: Request, job_id: int, attempt: int) -> bytes:
-        """The whole request of one attempt."""
+    def encode(self, request: Request, job_id: int, attempt: int, timeout_s: float) -> bytes:
+        """The whole request of one attempt that is sent now and may take ``timeout_s``."""
         if request is not self._request:
             self._head = request.head(self._host)
             self._request = request
-        return b"%b%b-%d%b%d%b%b" % (
+            name = _DEADLINE_HEADERS.get(self._propagate)
+            self._tells = name is not None and name.lower() not in map(str.lower, request.headers)
+        return b"%b%b-%d%b%d%b%b%b" % (
             self._head,
             self._run_token.encode(),
             job_id,
             ATTEMPT_SEPARATOR,
             attempt,
+            self._told(timeout_s) if self._tells else b"",
             END_OF_HEAD,
             request.body,
         )
+
+    def _told(self, timeout_s: float) -> bytes:
+        """The header of the deadline. The clock is read anew each time: it may have been set meanwhile."""
+        if self._propagate == "grpc-timeout":
+            return (self._deadline + grpc_timeout(timeout_s)).encode()
+        return (self._deadline + x_deadline(time.time() + timeout_s)).encode()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from httptools import HttpParserError, HttpResponseParser
@@ -37,6 +39,10 @@ class ResponseReader:
         self.excess = False
         self._keep_alive = False
         self.status = 0
+
+    def retry_after_s(self, now_epoch_s: float) -> float:  # noqa: ARG002
+        """How long the answer asked the client to stay away; this reader does not look."""
+        return 0.0
 
     def feed(self, data: bytes) -> bool:
         """Take more bytes; True once the answer is whole. Raises ``HttpParserError`` on nonsense."""
@@ -89,4 +95,47 @@ class ResponseReader:
             self._keep_alive = bool(self._parser.should_keep_alive()) and not self._head_only
 
 
-__all__ = ["HttpParserError", "ResponseReader"]
+class PatientResponseReader(ResponseReader):
+    """One that also reads how long an answer asks the client to stay away."""
+
+    __slots__ = ("_milliseconds", "_seconds")
+
+    def expect(self, head_only: bool) -> None:
+        """Get ready for the next answer."""
+        super().expect(head_only)
+        self._seconds = self._milliseconds = ""
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep what it asks for, to be understood only if the answer turns out a rejection."""
+        super().on_header(name, value)
+        lowered = name.lower()
+        if lowered == b"retry-after":
+            self._seconds = value.decode("latin-1").strip()
+        elif lowered == b"retry-after-ms":
+            self._milliseconds = value.decode("latin-1").strip()
+
+    def retry_after_s(self, now_epoch_s: float) -> float:
+        """Seconds from now: of ``retry-after-ms`` if it says anything, else of ``Retry-After``."""
+        if _NUMBER.fullmatch(self._milliseconds):
+            return min(float(self._milliseconds) / 1e3, MOST_PATIENCE_S)
+        return retry_after_s(self._seconds, now_epoch_s)
+
+
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
+MOST_PATIENCE_S = 86_400.0
+"""Whoever asks for more than a day gets a day."""
+
+
+def retry_after_s(text: str, now_epoch_s: float) -> float:
+    """Seconds from now that a ``Retry-After`` asks for, as delta-seconds (a fraction is taken too) or as an
+    HTTP-date (RFC 9110 §10.2.3); 0 for what is neither, or past."""
+    if _NUMBER.fullmatch(text):
+        return min(float(text), MOST_PATIENCE_S)
+    try:
+        then_s = parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+    return min(max(then_s - now_epoch_s, 0.0), MOST_PATIENCE_S)
+
+
+__all__ = ["HttpParserError", "PatientResponseReader", "ResponseReader", "retry_after_s"]

@@ -1,4 +1,4 @@
-"""What happens when a piece of work is done: the answer goes out, or nobody is there to take it."""
+"""What happens when an attempt leaves: its answer goes out, or nobody is there to take it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Protocol
 
 from domain.lag import LagHistogram
 from domain.observer import AttemptObserver
+from target_service.gate import Departure, Fate
 
 
 class Connection(Protocol):
@@ -26,22 +27,35 @@ class Transport(Protocol):
 
 
 class Ticket:
-    """One attempt from its arrival to its completion; ``done`` is what its handler waits for."""
+    """One attempt from its arrival to its departure; ``done`` is what its handler waits for: how it left, and
+    for a rejected one why.
 
-    __slots__ = ("arrived_s", "attempt", "done", "request")
+    ``deadline_s`` is on the loop's clock; ``number`` is the queue's, by which it can be cancelled.
+    """
 
-    def __init__(self, request: Connection, done: Future[None], attempt: int, arrived_s: float) -> None:
+    __slots__ = ("arrived_s", "attempt", "deadline_s", "done", "number", "request")
+
+    def __init__(
+        self,
+        request: Connection,
+        done: Future[tuple[Fate, str]],
+        attempt: int,
+        arrived_s: float,
+        deadline_s: float = float("inf"),
+    ) -> None:
         self.request = request
         self.done = done
         self.attempt = attempt
         self.arrived_s = arrived_s
+        self.deadline_s = deadline_s
+        self.number = 0
 
 
 class Completions:
-    """Counts completions and abandoned work, and wakes the handlers that wait.
+    """Counts abandoned work, tells the observer of every departure and wakes the handler that waits.
 
     ``abandoned_s`` is the service given to attempts whose client had gone by the time it ended: the
-    client's hanging up changes nothing about the work.
+    client's hanging up changes nothing about work that has begun.
     """
 
     def __init__(self, observer: AttemptObserver, clock: Callable[[], float]) -> None:
@@ -51,17 +65,20 @@ class Completions:
         self._observer = observer
         self._clock = clock
 
-    def deliver(self, ticket: Ticket, ideal_end_s: float, service_s: float) -> None:
-        """A ticket's work has ended: ideally at ``ideal_end_s``, after ``service_s`` of service."""
+    def deliver(self, departure: Departure[Ticket]) -> None:
+        """An attempt has left the queue."""
+        ticket: Ticket = departure.item
         now_s = self._clock()
-        self.lag.add(now_s - ideal_end_s)
-        transport = ticket.request.transport
-        if transport is None or transport.is_closing():
-            self.abandoned += 1
-            self.abandoned_s += service_s
-            outcome = "abandoned"
-        else:
-            outcome = "ok"
+        outcome: str = departure.fate
+        if outcome in ("ok", "error"):
+            self.lag.add(now_s - departure.ideal_end_s)
+            transport = ticket.request.transport
+            if transport is None or transport.is_closing():
+                self.abandoned += 1
+                self.abandoned_s += departure.service_s
+                outcome = "abandoned"
         self._observer.ended(ticket.attempt, outcome, now_s - ticket.arrived_s)
         if not ticket.done.done():
-            ticket.done.set_result(None)
+            # Not the departure itself, which holds the ticket: such a cycle would keep every request and
+            # its connection until the collector comes by.
+            ticket.done.set_result((departure.fate, departure.reason))

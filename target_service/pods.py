@@ -8,18 +8,23 @@ from collections.abc import Callable
 from typing import Protocol
 
 from target_service.completions import Ticket
-from target_service.queue import FifoQueue, QueueState, demands
+from target_service.draws import demands, error_draws
+from target_service.gate import Departure
+from target_service.queue import QueueState, ServiceQueue
 from target_service.settings import Order, TargetSettings
 
-Deliver = Callable[[Ticket, float, float], None]
-"""Called on the loop with a ticket, the ideal end of its work and its seconds of service."""
+Deliver = Callable[[Departure[Ticket]], None]
+"""Called on the loop with everything that leaves, in the order it happens."""
 
 
 class Pods(Protocol):
     """The fleet behind the queue, on the event loop's clock."""
 
     def submit(self, ticket: Ticket) -> None:
-        """A request has arrived at ``ticket.arrived_s``."""
+        """A request has arrived at ``ticket.arrived_s``; it may have left when this returns."""
+
+    def cancel(self, ticket: Ticket) -> None:
+        """The client has gone: the request leaves if it still waits."""
 
     def order(self, order: Order) -> None:
         """Change capacity at the time the order names."""
@@ -44,20 +49,34 @@ class SleepPods:
     def __init__(self, settings: TargetSettings, deliver: Deliver, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._deliver = deliver
-        self._queue: FifoQueue[Ticket] = FifoQueue(
-            settings.pods, settings.rate_per_pod, demands(settings.seed, settings.service_time), loop.time()
+        self._queue: ServiceQueue[Ticket] = ServiceQueue(
+            settings.pods,
+            settings.rate_per_pod,
+            demands(settings.seed, settings.service_time),
+            loop.time(),
+            admission=settings.admission,
+            draws=error_draws(settings.seed),
         )
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = math.inf
 
     def submit(self, ticket: Ticket) -> None:
-        """A request has arrived at ``ticket.arrived_s``."""
+        """A request has arrived at ``ticket.arrived_s``; it may have left when this returns."""
         queue = self._queue
         if ticket.arrived_s >= queue.next_event_s:
             self._advance(ticket.arrived_s)
-        queue.arrive(ticket.arrived_s, ticket)
+        ticket.number = queue.arrive(ticket.arrived_s, ticket, ticket.attempt, ticket.deadline_s)
+        if queue.has_departures:
+            self._advance(ticket.arrived_s)
         if queue.next_event_s != self._timer_s:
             self._arm()
+
+    def cancel(self, ticket: Ticket) -> None:
+        """The client has gone: the request leaves if it still waits."""
+        now_s = self._loop.time()
+        self._queue.cancel(now_s, ticket.number)
+        self._advance(now_s)
+        self._arm()
 
     def order(self, order: Order) -> None:
         """Change capacity at the time the order names."""
@@ -94,8 +113,8 @@ class SleepPods:
         self._arm()
 
     def _advance(self, now_s: float) -> None:
-        for item, ideal_end_s, service_s in self._queue.advance(now_s):
-            self._deliver(item, ideal_end_s, service_s)
+        for departure in self._queue.advance(now_s):
+            self._deliver(departure)
 
     def _arm(self) -> None:
         next_s = self._queue.next_event_s

@@ -15,8 +15,11 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from domain.attempts import ATTEMPT_HEADER, REQUEST_ID_HEADER
 from domain.errors import Fault
+from domain.experiment_json import admission_to_json
 from domain.observer import AttemptObserver, NullObserver
+from target_service.answers import Answers
 from target_service.completions import Completions, Ticket
+from target_service.headers import attempt_number, deadline_s
 from target_service.listening import AcceptFaults, dropped_connections, listen, raise_descriptor_limit
 from target_service.pods import Pods, SleepPods
 from target_service.settings import Order, TargetSettings, parse_order
@@ -29,15 +32,7 @@ MetricsHandler = Callable[[State], tuple[str, bytes]]
 MAX_BODY = 1 << 16
 """Largest body ``/work`` takes: it is never read, and one that fills the buffers would hide a hang-up."""
 _MAX_CONTROL_BODY = 1 << 16
-_BODY = b"ok\n"
 _CLOSING_TURNS = 5
-
-
-def attempt_number(header: str | None) -> int:
-    """The attempt (1-based) that an ``X-Attempt`` header names; 1 if it is absent or makes no sense."""
-    if header is None or not (header.isascii() and header.isdigit()) or len(header) > 6:
-        return 1
-    return int(header) or 1
 
 
 class Target:
@@ -50,12 +45,15 @@ class Target:
         self._observer = observer
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
+        self._admission = settings.admission
+        self._answers = Answers(settings.admission.retry_after_s)
         self._completions = Completions(observer, self._loop.time)
         kind = SpinPods if settings.mode == "spin" else SleepPods
         self._pods: Pods = kind(settings, self._completions.deliver, self._loop)
         self._accept_faults = AcceptFaults()
         self._loop.set_exception_handler(self._accept_faults)
         self._closed = False
+        self._admission_json = admission_to_json(settings.admission)
         self.listen_drops: Callable[[], int | None] = lambda: None
 
     def application(self) -> web.Application:
@@ -70,12 +68,13 @@ class Target:
         return app
 
     def state(self) -> dict[str, Any]:
-        """The fields of ``/state``; ``capacity_per_s`` is what the fleet gives now, 0 in an outage."""
+        """The fields of ``/state``; ``capacity_per_s`` is what the fleet gives now: 0 in an outage, less
+        than nominal where the service degrades."""
         queue = self._pods.state()
         done = self._completions
         return {
             **queue._asdict(),
-            "capacity_per_s": queue.pods * queue.rate_per_pod * queue.capacity_factor,
+            "capacity_per_s": queue.pods * queue.rate_per_pod * queue.capacity_factor * queue.rate_share,
             "pending_orders": self._pods.pending_orders,
             "abandoned": done.abandoned,
             "abandoned_s": done.abandoned_s,
@@ -84,6 +83,8 @@ class Target:
             "clock_lag_max_s": done.lag.max_s,
             "refused_sockets": self._accept_faults.count,
             "listen_drops": self.listen_drops(),
+            "discipline": self._admission.discipline,
+            "admission": self._admission_json,
             "mode": self._settings.mode,
             "seed": self._settings.seed,
             "now_monotonic_s": self._loop.time(),
@@ -101,18 +102,26 @@ class Target:
             raise web.HTTPRequestEntityTooLarge(MAX_BODY, length)
         headers = request.headers
         attempt = attempt_number(headers.get(ATTEMPT_HEADER))
-        ticket = Ticket(request, self._loop.create_future(), attempt, self._loop.time())
+        arrived_s = self._loop.time()
+        ticket = Ticket(request, self._loop.create_future(), attempt, arrived_s)
+        if self._admission.drop_expired:
+            ticket.deadline_s = deadline_s(headers, arrived_s)
         self._observer.started(attempt)
         if self._closed:
             ticket.done.cancel()
         else:
             self._pods.submit(ticket)
-        await ticket.done
+        try:
+            fate, reason = await ticket.done
+        except asyncio.CancelledError:
+            # The client has gone, if handlers are told of that at all; or everything is being closed.
+            if not self._closed:
+                self._pods.cancel(ticket)
+            raise
         request_id = headers.get(REQUEST_ID_HEADER)
         # What is not printable (bytes that are not UTF-8, say) cannot be written back as a header.
-        if request_id and request_id.isprintable():
-            return web.Response(body=_BODY, headers={REQUEST_ID_HEADER: request_id})
-        return web.Response(body=_BODY)
+        echoed = {REQUEST_ID_HEADER: request_id} if request_id and request_id.isprintable() else None
+        return self._answers.answer(fate, reason, echoed)
 
     async def _healthz(self, _request: web.Request) -> web.Response:
         return web.Response(text="ok\n")
@@ -166,8 +175,9 @@ async def serve(
     runner = web.AppRunner(
         target.application(),
         access_log=None,
-        # Work goes on when the client hangs up: that is what the project is about.
-        handler_cancellation=False,
+        # Work goes on when the client hangs up: that is what the project is about, and what waiting
+        # attempts may be spared.
+        handler_cancellation=settings.admission.cancel_on_disconnect,
         tcp_keepalive=False,
         logger=_http_log(),
         shutdown_timeout=0.2,

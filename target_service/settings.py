@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from domain.admission import Admission
 from domain.errors import ConfigurationError, Fault
 from domain.experiment import MAX_PODS
 from domain.service_time import ServiceTime
@@ -21,7 +22,8 @@ MAX_LATE_S = 10.0
 class TargetSettings:
     """How the target starts: ``pods`` of ``rate_per_pod`` attempts/s each, ``port`` 0 for any free one.
 
-    ``backlog`` is the listen backlog, which the kernel bounds by somaxconn.
+    ``admission`` is its defences, with times in seconds of the clock; ``backlog`` is the listen backlog,
+    which the kernel bounds by somaxconn.
     """
 
     pods: int
@@ -32,6 +34,7 @@ class TargetSettings:
     host: str = "127.0.0.1"
     port: int = 0
     backlog: int = 4096
+    admission: Admission = field(default_factory=Admission)
 
     def __post_init__(self) -> None:
         faults = [
@@ -41,6 +44,12 @@ class TargetSettings:
             *_faults_unless(self.mode in ("sleep", "spin"), "mode", "`sleep` or `spin`", self.mode),
             *_faults_unless(0 <= self.port <= 65535, "port", "from 0 to 65535", self.port),
             *_faults_unless(self.backlog >= 1, "backlog", "at least 1", self.backlog),
+            *_faults_unless(
+                self.mode != "spin" or self.admission.degradation is None,
+                "degradation",
+                "none in spin mode, whose pods are as fast as the machine lets them",
+                self.admission.degradation,
+            ),
         ]
         if faults:
             raise ConfigurationError("the target cannot be started", faults)

@@ -1,6 +1,6 @@
 """Pods that burn real CPU for their service, for those who doubt a server that only waits.
 
-One thread a pod takes work from the same FIFO order as it becomes free, and burns S = E/rate seconds
+One thread a pod serves whom the gate says is next as it becomes free, and burns S = E/rate seconds
 of its own CPU time by hashing blocks large enough that Python lets other threads run. What is left over
 from the last block is taken off the thread's next piece of work, so the long-run rate is exact as far
 as the machine has the CPU to give; where it has not, the completions are late and the clock lag says so.
@@ -10,16 +10,28 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import threading
 import time
 from collections import deque
+from typing import NamedTuple
 
 from target_service.completions import Ticket
+from target_service.draws import demands, error_draws
+from target_service.gate import Gate
 from target_service.pods import Deliver
-from target_service.queue import QueueState, demands
+from target_service.queue import QueueState
 from target_service.settings import CapacityChange, Order, TargetSettings
+from target_service.waiting import Admitted
 
 _BLOCK = bytes(64 * 1024)
+
+
+class _Begun(NamedTuple):
+    # A piece of work that a pod has or is about to take up.
+    admitted: Admitted[Ticket]
+    start_s: float
+    service_s: float
 
 
 class SpinPods:
@@ -35,28 +47,41 @@ class SpinPods:
         self._threads: list[threading.Thread] = []
         self._timers: set[asyncio.TimerHandle] = set()
         self._work = threading.Condition()
-        self._demand = demands(settings.seed, settings.service_time)
+        self._gate: Gate[Ticket] = Gate(
+            settings.admission, demands(settings.seed, settings.service_time), error_draws(settings.seed)
+        )
         self._pods = settings.pods
         self._rate_per_pod = settings.rate_per_pod
         self._factor = 1.0
-        self._waiting: deque[tuple[float, Ticket]] = deque()
-        self._running: dict[Ticket, tuple[float, float, float]] = {}  # started at, seconds of service, demand
-        self._finished: deque[tuple[Ticket, float, float]] = deque()
-        self._waiting_work = 0.0
-        self._arrived = self._completed = self._saturated_completed = 0
+        self._begun: deque[_Begun] = deque()
+        self._running: dict[int, _Begun] = {}
+        self._saturated_completed = 0
         self._busy_done_s = self._saturated_s = 0.0
         self._noted_s = loop.time()
         self._closed = False
         self._staff()
 
     def submit(self, ticket: Ticket) -> None:
-        """A request has arrived at ``ticket.arrived_s``."""
+        """A request has arrived at ``ticket.arrived_s``; it may have left when this returns."""
         with self._work:
-            demand = next(self._demand)
-            self._arrived += 1
-            self._waiting.append((demand, ticket))
-            self._waiting_work += demand
-            self._work.notify()
+            gate, running, pods = self._gate, len(self._running), self._open_pods
+            now_s = ticket.arrived_s
+            admitted = gate.admit(now_s, ticket, ticket.attempt, ticket.deadline_s, running, pods)
+            ticket.number = gate.arrived
+            if admitted is None:
+                pass
+            elif running < pods:
+                gate.note_no_wait(now_s)
+                self._begin(admitted, now_s)
+            else:
+                gate.line.add(admitted)
+        self._hand_over()
+
+    def cancel(self, ticket: Ticket) -> None:
+        """The client has gone: the request leaves if it still waits."""
+        with self._work:
+            self._gate.cancel(self._loop.time(), ticket.number)
+        self._hand_over()
 
     def order(self, order: Order) -> None:
         """Change capacity at the time the order names, or now if that has passed."""
@@ -87,20 +112,30 @@ class SpinPods:
         with self._work:
             now_s = time.monotonic()
             self._note(now_s)
-            given = [min(now_s - start_s, service_s) for start_s, service_s, _ in self._running.values()]
+            running = self._running.values()
+            given = [min(now_s - one.start_s, one.service_s) for one in running]
             left = sum(
-                demand * max(0.0, 1 - (now_s - start_s) / service_s) if service_s > 0 else 0.0
-                for start_s, service_s, demand in self._running.values()
+                one.admitted.demand * max(0.0, 1 - (now_s - one.start_s) / one.service_s)
+                for one in running
+                if one.service_s > 0
             )
+            gate = self._gate
             return QueueState(
                 pods=self._pods,
                 rate_per_pod=self._rate_per_pod,
                 capacity_factor=self._factor,
-                queue_depth=len(self._waiting),
-                in_service=len(self._running),
-                backlog_s=(self._waiting_work + left) / (self._pods * self._rate_per_pod),
-                arrived=self._arrived,
-                completed=self._completed,
+                rate_share=1.0,
+                queue_depth=len(gate.line),
+                in_service=len(running),
+                backlog_s=(gate.line.work + left) / (self._pods * self._rate_per_pod),
+                arrived=gate.arrived,
+                completed=gate.completed,
+                errors=gate.fates["error"],
+                rejected=gate.fates["rejected"],
+                shed=gate.fates["shed"],
+                expired=gate.fates["expired"],
+                cancelled=gate.fates["cancelled"],
+                limit=gate.limit if gate.limit < math.inf else None,
                 busy_s=self._busy_done_s + sum(given),
                 saturated_s=self._saturated_s,
                 saturated_completed=self._saturated_completed,
@@ -111,21 +146,29 @@ class SpinPods:
         self.cancel_orders()
         with self._work:
             self._closed = True
-            left = [*self._running, *(ticket for _, ticket in self._waiting)]
-            left += [ticket for ticket, _, _ in self._finished]
+            left = [one.admitted.item for one in self._running.values()]
+            left += [one.item for one in self._gate.line]
+            left += [departure.item for departure in self._gate.departures]
             self._work.notify_all()
         for thread in self._threads:
             thread.join(timeout=1.0)
         return left
 
+    @property
+    def _open_pods(self) -> int:
+        # Pods that take work up: none in an outage.
+        return self._pods if self._factor > 0 else 0
+
     def _change(self, change: CapacityChange) -> None:
         with self._work:
-            self._note(time.monotonic())
+            now_s = time.monotonic()
+            self._note(now_s)
             self._pods = self._pods if change.pods is None else change.pods
             self._rate_per_pod = self._rate_per_pod if change.rate_per_pod is None else change.rate_per_pod
             self._factor = self._factor if change.capacity_factor is None else change.capacity_factor
-            self._work.notify_all()
+            self._fill(now_s)
         self._staff()
+        self._hand_over()
 
     def _staff(self) -> None:
         # Threads are made for the largest fleet there was; those over the present size only wait.
@@ -139,47 +182,52 @@ class SpinPods:
             self._saturated_s += now_s - self._noted_s
         self._noted_s = now_s
 
-    def _may_start(self) -> bool:
-        return bool(self._waiting) and self._factor > 0 and len(self._running) < self._pods
+    def _fill(self, now_s: float) -> None:
+        while len(self._running) < self._open_pods:
+            admitted = self._gate.next_to_serve(now_s, self._pods)
+            if admitted is None:
+                return
+            self._begin(admitted, now_s)
+
+    def _begin(self, admitted: Admitted[Ticket], now_s: float) -> None:
+        self._note(now_s)
+        begun = _Begun(admitted, now_s, admitted.demand / (self._rate_per_pod * self._factor))
+        self._running[admitted.number] = begun
+        self._begun.append(begun)
+        self._work.notify()
 
     def _serve(self) -> None:
         spent_s = 0.0  # CPU burned beyond what the last piece of work asked for
         while True:
             with self._work:
-                self._work.wait_for(lambda: self._closed or self._may_start())
+                self._work.wait_for(lambda: self._closed or self._begun)
                 if self._closed:
                     return
-                ticket, start_s, service_s = self._take()
-            target = time.thread_time() + service_s - spent_s
+                begun = self._begun.popleft()
+            target = time.thread_time() + begun.service_s - spent_s
             while (spent_s := time.thread_time() - target) < 0 and not self._closed:
                 hashlib.sha256(_BLOCK)
             with self._work:
                 if self._closed:
                     return
-                self._finish(ticket, start_s, service_s)
+                self._finish(begun)
             try:
                 self._loop.call_soon_threadsafe(self._hand_over)
             except RuntimeError:  # the loop was closed in between; nobody waits any more
                 return
 
-    def _take(self) -> tuple[Ticket, float, float]:
-        demand, ticket = self._waiting.popleft()
-        self._waiting_work = self._waiting_work - demand if self._waiting else 0.0
-        start_s = time.monotonic()
-        self._note(start_s)
-        service_s = demand / (self._rate_per_pod * self._factor)
-        self._running[ticket] = (start_s, service_s, demand)
-        return ticket, start_s, service_s
-
-    def _finish(self, ticket: Ticket, start_s: float, service_s: float) -> None:
-        self._note(time.monotonic())
+    def _finish(self, begun: _Begun) -> None:
+        now_s = time.monotonic()
+        self._note(now_s)
         if len(self._running) == self._pods and self._factor > 0:
             self._saturated_completed += 1
-        del self._running[ticket]
-        self._completed += 1
-        self._busy_done_s += service_s
-        self._finished.append((ticket, start_s + service_s, service_s))
+        del self._running[begun.admitted.number]
+        self._busy_done_s += begun.service_s
+        self._gate.complete(begun.admitted, now_s, begun.service_s, begun.start_s + begun.service_s)
+        self._fill(now_s)
 
     def _hand_over(self) -> None:
-        while self._finished and not self._closed:
-            self._deliver(*self._finished.popleft())
+        with self._work:
+            departures = [] if self._closed else self._gate.fetch()
+        for departure in departures:
+            self._deliver(departure)

@@ -27,7 +27,10 @@ import typer
 from domain.errors import ConfigurationError, ExitCode, TipoverError
 from tipover.commands.output import print_json
 
-COMMANDS = ("list", "predict", "simulate", "calc", "run", "report", "validate", "serve", "schema")
+COMMANDS = (
+    "list", "predict", "simulate", "matrix", "calc", "run", "report", "compare",
+    "validate", "serve", "schema",
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

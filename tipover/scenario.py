@@ -12,22 +12,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from domain.admission import Admission
-from domain.backoff import Backoff, ExponentialBackoff, FixedBackoff, FullJitterBackoff, NoBackoff
 from domain.errors import ConfigurationError, Fault
-from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
+from domain.experiment import Demand, Expectation, Experiment, Phase, RunSettings
 from tipover.scenario_faults import faults_in
-from tipover.scenario_rules import CAP_IN_TIMEOUTS, Need, cross_faults
-from tipover.scenario_schema import (
-    BackoffTable,
-    ClientTable,
-    FixedBackoffTable,
-    NoBackoffTable,
-    RunTable,
-    ScenarioTable,
-    ServiceTable,
-    scenario_json_schema,
-)
+from tipover.scenario_rules import Need, cross_faults
+from tipover.scenario_schema import RunTable, ScenarioTable, scenario_json_schema
 
 __all__ = ["builtin_names", "builtin_scenarios", "load_scenario", "parse_scenario", "scenario_json_schema"]
 
@@ -150,7 +139,7 @@ def _count(faults: int) -> str:
 
 
 def _experiment(name: str, table: ScenarioTable) -> Experiment:
-    service = _service(table.service) if table.service else None
+    service = table.service.value() if table.service else None
     demand = table.demand
     rate_per_s = demand.arrival_rate_per_s or (demand.utilization or 0.0) * (
         service.capacity_per_s if service else 0.0
@@ -158,7 +147,7 @@ def _experiment(name: str, table: ScenarioTable) -> Experiment:
     return Experiment(
         name=name,
         title=table.title or name,
-        client=_client(table.client),
+        client=table.client.value(),
         demand=Demand(
             arrival_rate_per_s=rate_per_s,
             phases=tuple(Phase(**phase.model_dump()) for phase in demand.phases),
@@ -168,23 +157,3 @@ def _experiment(name: str, table: ScenarioTable) -> Experiment:
         run=RunSettings(**table.run.model_dump()),
         expect=Expectation(**table.expect.model_dump()) if table.expect else None,
     )
-
-
-def _service(table: ServiceTable) -> Service:
-    return Service(table.pods, table.rate_per_pod, table.service_time, Admission(discipline=table.discipline))
-
-
-def _client(table: ClientTable) -> Client:
-    return Client(table.timeout_s, table.max_attempts, _backoff(table.backoff, table.timeout_s))
-
-
-def _backoff(table: BackoffTable, timeout_s: float) -> Backoff:
-    """The rule, with its defaults in timeouts (seed 000 §3.2): fixed T/2; growing from T, at most 8T."""
-    if isinstance(table, NoBackoffTable):
-        return NoBackoff()
-    if isinstance(table, FixedBackoffTable):
-        return FixedBackoff(timeout_s / 2 if table.fixed_s is None else table.fixed_s)
-    base_s = timeout_s if table.base_s is None else table.base_s
-    cap_s = CAP_IN_TIMEOUTS * timeout_s if table.cap_s is None else table.cap_s
-    kind = ExponentialBackoff if table.kind == "exponential" else FullJitterBackoff
-    return kind(base_s, cap_s)

@@ -10,15 +10,26 @@ from typing import Any
 from pydantic import ValidationError
 
 from domain.errors import Fault
-from tipover.scenario_schema import TABLES
+from tipover.scenario_schema import TABLES, UNIONS
 
 _UNIT = re.compile(r"_(us|ms|s|secs?|seconds?|m|mins?|minutes?|h|hours?|per_s|per_min|rps|qps|pct|percent)$")
+_SAID = re.compile(r"(\w+): (.*?)(?: \(got .*\))?")
 _MEANT = {
     "retries": "max_attempts (it counts the first attempt too)",
     "max_retries": "max_attempts (it counts the first attempt too)",
     "retry": "max_attempts (it counts the first attempt too)",
     "rho": "utilization",
     "name": "title",
+    "honor_retry_after": "honour_retry_after",
+    "honours_retry_after": "honour_retry_after",
+    "retry_after": "honour_retry_after",
+    "max_queue": "queue_cap",
+    "queue_limit": "queue_cap",
+    "concurrency_limit": "limit",
+    "circuit_breaker": "breaker",
+    "throttle": "breaker",
+    "retry_budget": "budget",
+    "lifo": 'discipline (as in discipline = "lifo")',
 }
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "is required",
@@ -28,6 +39,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "less_than": lambda limit: f"must be less than {limit['lt']:g}",
     "less_than_equal": lambda limit: f"must be at most {limit['le']:g}",
     "int_type": lambda _: "must be a whole number",
+    "bool_type": lambda _: "must be true or false",
     "string_type": lambda _: "must be text",
     "string_too_short": lambda _: "must not be empty",
     "list_type": lambda _: "must be a list of tables",
@@ -52,7 +64,7 @@ def dotted(place: tuple[int | str, ...]) -> str:
     for index, part in enumerate(place):
         if isinstance(part, int):
             text += f"[{part}]"
-        elif place[:index] != ("client", "backoff") or len(place) == index + 1:
+        elif place[:index] not in UNIONS or len(place) == index + 1:
             # After client.backoff pydantic names the kind of backoff, which is no key of the file.
             text += f".{part}" if text else part
     return text
@@ -60,11 +72,23 @@ def dotted(place: tuple[int | str, ...]) -> str:
 
 def _fault(found: Mapping[str, Any], place: tuple[int | str, ...]) -> Fault:
     kind, value = found["type"], found["input"]
+    if kind == "value_error":
+        return _domain_fault(str(found["ctx"]["error"]), place, value)
     if kind == "missing":
         value = None
     elif kind.startswith("union_tag"):
         place, value = (*place, "kind"), value.get("kind")
     return Fault(dotted(place), _rule(kind, place, found), value)
+
+
+def _domain_fault(message: str, place: tuple[int | str, ...], table: Mapping[str, Any]) -> Fault:
+    """A value of the domain that could not be made: it says ``key: rule (got value)``."""
+    said = _SAID.fullmatch(message)
+    if said is None:
+        return Fault(dotted(place), message, None)
+    key, rule = said.groups()
+    model = TABLES[tuple(part for part in place if isinstance(part, str))]
+    return Fault(dotted((*place, key)), rule, table.get(key, model.model_fields[key].default))
 
 
 def _rule(kind: str, place: tuple[int | str, ...], found: Mapping[str, Any]) -> str:
@@ -90,8 +114,8 @@ def _unknown_key(place: tuple[int | str, ...]) -> str:
     if meant:
         return f"is not a known key; did you mean {meant}?"
     for other, model in TABLES.items():
-        if key in model.model_fields and other[:2] != ("client", "backoff"):
-            return f"is not a known key here; it belongs in {f'[{other[0]}]' if other else 'no table'}"
+        if key in model.model_fields and other[:2] not in UNIONS:
+            return f"is not a known key here; it belongs in {f'[{dotted(other)}]' if other else 'no table'}"
     return f"is not a known key; known here: {', '.join(known)}"
 
 

@@ -8,17 +8,15 @@ here, because it has its own fault already.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeGuard
+from collections.abc import Iterator
+from typing import Literal
 
 from domain.errors import Fault
 from domain.experiment import Phase
-from tipover.scenario_schema import LARGEST
+from tipover.scenario_client_rules import client_faults
+from tipover.scenario_raw import Raw, is_number, table
+from tipover.scenario_service_rules import service_faults
 
-CAP_IN_TIMEOUTS = 8.0
-"""Default ``cap_s`` of a growing backoff, in timeouts."""
-
-Raw = Mapping[str, Any]
 Role = Literal["trigger", "normal", "shed"]
 
 _NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
@@ -45,24 +43,16 @@ def cross_faults(raw: Raw, *, need_service: bool, service_for: Need = "run") -> 
         faults.append(Fault("service", _SERVICE_RULES[service_for], None))
     faults += _demand_faults(raw)
     faults += _phase_faults(raw)
-    faults += _backoff_faults(_table(raw, "client"))
+    faults += client_faults(raw)
+    faults += service_faults(raw)
     faults += _expectation_faults(raw)
     return faults
 
 
-def _table(raw: Raw, key: str) -> Raw:
-    value = raw.get(key)
-    return value if isinstance(value, dict) else {}
-
-
 def _phases(raw: Raw) -> list[tuple[int, Raw]]:
-    phases = _table(raw, "demand").get("phases")
+    phases = table(raw, "demand").get("phases")
     listed = phases if isinstance(phases, list) else []
     return [(index, phase) for index, phase in enumerate(listed) if isinstance(phase, dict)]
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 
 def _demand_faults(raw: Raw) -> Iterator[Fault]:
@@ -84,7 +74,7 @@ def _phase_faults(raw: Raw) -> Iterator[Fault]:
     for index, phase in _phases(raw):
         field = f"demand.phases[{index}]"
         cut = phase.get("capacity_factor")
-        if _is_number(cut) and cut < 1 and "service" not in raw:
+        if is_number(cut) and cut < 1 and "service" not in raw:
             yield Fault(f"{field}.capacity_factor", "needs a [service]: only its capacity can be cut", cut)
         name = phase.get("name")
         if not isinstance(name, str):
@@ -98,31 +88,20 @@ def _phase_faults(raw: Raw) -> Iterator[Fault]:
                 yield Fault(f"{field}.{keys[0]}", rule, None)
 
 
-def _backoff_faults(client: Raw) -> Iterator[Fault]:
-    backoff, timeout_s = _table(client, "backoff"), client.get("timeout_s")
-    if backoff.get("kind") not in ("exponential", "full-jitter"):
-        return
-    timeout = timeout_s if _is_number(timeout_s) and timeout_s > 0 else None
-    base = backoff.get("base_s", timeout)
-    cap = backoff.get("cap_s", None if timeout is None else CAP_IN_TIMEOUTS * timeout)
-    if _is_number(base) and _is_number(cap) and 0 < cap < base:
-        yield Fault("client.backoff.cap_s", f"must be at least base_s, which is {base:g}", cap)
-
-
 def _roles(raw: Raw) -> list[Role] | None:
     """The role of each phase; None when one of them is not known because a value is at fault."""
-    phases = _table(raw, "demand").get("phases")
+    phases = table(raw, "demand").get("phases")
     roles: list[Role] = []
     for _, phase in _phases(raw):
         factor, capacity = phase.get("factor", 1.0), phase.get("capacity_factor", 1.0)
-        if not (_is_number(factor) and _is_number(capacity)):
+        if not (is_number(factor) and is_number(capacity)):
             return None
         roles.append(Phase("", 1.0, factor, capacity).role)
     return roles if roles and isinstance(phases, list) and len(roles) == len(phases) else None
 
 
 def _expectation_faults(raw: Raw) -> Iterator[Fault]:
-    expect = _table(raw, "expect")
+    expect = table(raw, "expect")
     outcome = expect.get("outcome")
     if outcome not in ("healthy", "recovers", "trapped"):
         return

@@ -36,6 +36,7 @@ from analysis.laws.curve import (
     timeout_kernel,
 )
 from analysis.laws.drain_points import aws_drain_point, aws_drift, budget_drain_point, grpc_drain_point
+from analysis.laws.failing_amplification import amplification_at, failing_amplification
 from analysis.laws.fixed_point import (
     Enclosure,
     FeedbackStep,
@@ -79,6 +80,7 @@ __all__ = [
     "Enclosure",
     "FeedbackStep",
     "Verdict",
+    "amplification_at",
     "aws_drain_point",
     "aws_drift",
     "budget_amplification",
@@ -96,6 +98,7 @@ __all__ = [
     "cut_triggers",
     "decide",
     "drain_time_s",
+    "failing_amplification",
     "failing_variance_per_s",
     "feedback_steps",
     "first_attempt_scaler_escapes",

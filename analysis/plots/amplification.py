@@ -20,6 +20,7 @@ from analysis.plots.canvas import (
     say_nothing_recorded,
 )
 from analysis.result import RunResult
+from analysis.trap import failing_amplification
 from analysis.wording import number, predicted_else_measured
 
 CAPTION = (
@@ -31,7 +32,7 @@ CAPTION = (
 
 def draw_amplification(result: RunResult) -> Plot:
     """Attempts per job over time with the lines 1, A and 1/ρ."""
-    most = result.experiment.client.amplification
+    most = failing_amplification(result.experiment)
     threshold = _threshold(result)
     title = _title(most, threshold)
     sheet = new_sheet(result, title, "attempts per job")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analysis.chance import meaning, seeds_text
 from analysis.result import RunResult, Values
+from analysis.trap import BEYOND_THE_LAW, decided_by_law, failing_amplification
 from analysis.wording import (
     number,
     percent,
@@ -14,6 +15,7 @@ from analysis.wording import (
     since_trigger,
     trigger_name,
 )
+from domain.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Load:
     @property
     def limit_per_s(self) -> float:
         """C/A: the demand from which on the trap closes."""
-        return self.capacity_per_s / self.amplification
+        return self.capacity_per_s / self.amplification if self.amplification > 0 else math.inf
 
     @property
     def closes(self) -> bool:
@@ -59,16 +61,17 @@ def load_of(result: RunResult) -> Load | None:
         capacity = experiment.service.capacity_per_s
     if not capacity or not demand:
         return None
-    amplification = result.prediction.values.get("amplification")
-    return Load(demand, capacity, amplification or experiment.client.amplification)
+    return Load(demand, capacity, failing_amplification(experiment))
 
 
 def explain(result: RunResult) -> list[str]:
     """One paragraph, as sentences."""
     load = load_of(result)
     sentences = [_asked(result, load), *_what_happened(result)]
-    if load is not None:
+    if load is not None and decided_by_law(result.experiment):
         sentences += [_arithmetic(load), _meaning(result, load)]
+    elif load is not None:
+        sentences += [_arithmetic(load), BEYOND_THE_LAW]
     else:
         sentences.append(
             "The capacity of this service is not known, so nothing can be said of how close it was to the "
@@ -94,13 +97,16 @@ def chance(result: RunResult) -> list[str]:
 def remedies(result: RunResult) -> list[str]:
     """What would open the trap, or how far off it is, with the numbers of this service.
 
-    Empty when the capacity is not known, and for an invalid run, which nobody should act on.
+    Empty when the capacity is not known, where the service's own defences decide, and for an invalid run,
+    which nobody should act on.
     """
     load = load_of(result)
-    if load is None or not result.valid:
+    if load is None or not result.valid or not decided_by_law(result.experiment):
         return []
     ceiling = 1 / load.utilization
     if not load.closes:
+        if result.experiment.client.amplification > load.amplification:
+            return [_held_open(result.experiment, load)]
         return [
             f"The trap would close from {number(ceiling)} attempts per job on (now "
             f"{number(load.amplification)}), from {number(load.limit_per_s)} jobs/s of demand on (now "
@@ -129,6 +135,21 @@ def remedies(result: RunResult) -> list[str]:
         "backlog is gone; afterwards the full demand may come back."
     )
     return fixes
+
+
+def _held_open(experiment: Experiment, load: Load) -> str:
+    """What the client's own restraint is worth: without it there would be m attempts."""
+    unbounded = replace(load, amplification=experiment.client.amplification)
+    if unbounded.closes:
+        return (
+            f"The client's own restraint keeps the trap open: without it a failing job would make "
+            f"{number(unbounded.amplification)} attempts, Aρ = {number(unbounded.amplified)}, and not "
+            f"{number(load.amplification)}."
+        )
+    return (
+        f"Even without its own restraint the client would make {number(unbounded.amplification)} attempts of a "
+        f"failing job: Aρ = {number(unbounded.amplified)}, below 1."
+    )
 
 
 def remedies_heading(result: RunResult) -> str:

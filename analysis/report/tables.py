@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from analysis.report.settings import Row, admission_rows, client_rows
 from analysis.result import QUANTITIES, Check, GeneratorHealth, RunResult
 from analysis.wording import ABSENT, number, percent, seconds
 from domain.experiment_json import to_json
-
-Row = tuple[str, str]
 
 
 class QuantityRow(NamedTuple):
@@ -128,17 +127,13 @@ def setting_rows(result: RunResult) -> list[Row]:
     """Client, service and run settings in words."""
     experiment = result.experiment
     client, service, run = experiment.client, experiment.service, experiment.run
-    pause = dict(to_json(experiment)["client"]["backoff"])
-    kind = str(pause.pop("kind"))
-    details = ", ".join(f"{key} {number(value)}" for key, value in pause.items())
-    attempts = "without end" if math.isinf(client.max_attempts) else number(client.max_attempts)
     target = _mapping(result.run.get("target")).get("url")
     rows = [
         ("timeout T, per attempt", f"{number(client.timeout_s)} s"),
-        ("attempts per job, the first included", attempts),
-        ("backoff", f"{kind} ({details})" if details else kind),
+        *client_rows(client),
         ("arrivals", experiment.demand.arrivals),
         ("service", _service_text(result)),
+        *(admission_rows(service.admission) if service else ()),
         ("target", _shown(target)),
         ("speed-up", f"{number(run.speedup)} (durations are divided by it, rates are not)"),
         ("seed", str(run.seed)),
@@ -219,7 +214,8 @@ def _service_text(result: RunResult) -> str:
         return "somebody else's: its capacity is not known"
     return (
         f"{number(service.pods)} pods of {number(service.rate_per_pod)} attempts/s, {service.service_time} "
-        f"service times, {service.admission.discipline} queue: C = {number(service.capacity_per_s)} attempts/s"
+        f"service times, {service.admission.discipline} queue: "
+        f"C = {number(service.capacity_per_s)} attempts/s"
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis.seeds import available_cores
 from analysis.simulation.counts import Counts, Floats
-from analysis.simulation.run import simulate
+from analysis.simulation.runs import simulate
 from domain.experiment import Experiment
 from domain.queue_cap import QueueCap
 
@@ -56,7 +56,9 @@ def stacked(rows: Sequence[Counts]) -> Counts:
     """Counts of the same windows put under one another."""
     columns = {
         field.name: np.concatenate([getattr(row, field.name) for row in rows])
-        for field in fields(Counts)
+        for field in fields(rows[0])
         if field.name not in ("seeds", "edges_s")
     }
-    return Counts(seeds=tuple(s for row in rows for s in row.seeds), edges_s=rows[0].edges_s, **columns)
+    return type(rows[0])(
+        seeds=tuple(s for row in rows for s in row.seeds), edges_s=rows[0].edges_s, **columns
+    )

@@ -59,3 +59,31 @@ class Counts:
         accepted = self.attempts - self.rejected
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(accepted > 0, self.late / accepted, np.nan)
+
+
+@dataclass(frozen=True)
+class DefendedCounts(Counts):
+    """What the event-driven simulation counts besides.
+
+    ``rejected`` are here all attempts that were answered with a refusal before they were served, at once or
+    out of the queue; ``late`` all that timed out, however the service went on with them; ``refused`` all but
+    first attempts that budget or breaker refused.
+    """
+
+    wasted_s: Floats
+    """Server-seconds of the work done in the window for attempts whose client had gone by its end."""
+    dropped: Ints
+    """Attempts thrown away in the window out of the queue: shed, expired or cancelled."""
+    refused_first: Ints
+    """Jobs due in the window whose first attempt the client itself refused; they are not in ``jobs``."""
+    errors: Ints
+    """Attempts sent in the window that were served and answered in time with an error."""
+    cancelled: Ints
+    """Copies sent in the window that another copy's answer ended."""
+
+    @property
+    def goodput_ratio(self) -> Floats:
+        """Jobs answered over jobs due, per window; NaN where no job was due."""
+        due = self.jobs + self.refused_first
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(due > 0, self.answered / due, np.nan)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.compiled import compiled
+from analysis.compiled import compiled, compiled_rule
 from domain import backoff, retry, service_time
 from domain.budgets import ratio
 
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Shorts = NDArray[np.int32]
 
-_delay_s = compiled(backoff.delay_s)
+_delay_s = compiled_rule(backoff.delay_s)
 _attempts_left = compiled(retry.attempts_left)
 _exponential_work = compiled(service_time.exponential_work)
 _draw_work = compiled(service_time.draw_work)
@@ -51,6 +51,7 @@ class Rules(NamedTuple):
     backoff: int
     base_s: float
     cap_s: float
+    multiplier: float
     budget: float
     work: int
     shape: float
@@ -255,7 +256,7 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
     first, last, nodes = calendar.first, calendar.last, calendar.nodes
     edges, windows = tally.edges_s, tally.edges_s.size
     knots, ahead = clock.at_s.size, knot
-    timeout_s, places, jittered = rules.timeout_s, rules.places, rules.backoff == FULL_JITTER
+    timeout_s, places, jittered = rules.timeout_s, rules.places, rules.backoff >= FULL_JITTER
     exponential = rules.work == service_time.EXPONENTIAL
     earlier = numbers[EARLIER]  # arrivals of calls before this one: jobs are numbered through
     jobs = attempts = late = 0  # of the present window, not yet written down
@@ -457,7 +458,9 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                         continue
                     balance -= 1.0
             u = jitters.random() if jittered else 0.0
-            due_s = from_s + _delay_s(rules.backoff, rules.base_s, rules.cap_s, int(failed), u)
+            due_s = from_s + _delay_s(
+                rules.backoff, rules.base_s, rules.cap_s, rules.multiplier, 0.0, int(failed), u
+            )
             if due_s >= rules.end_s:
                 beyond_end += 1
                 continue

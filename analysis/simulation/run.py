@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.simulation import kernel
+from analysis.simulation.arrays import (
+    arrival_chunks,
+    capacity_of,
+    doubled,
+    edges_of,
+    empty_trace,
+    power_of_two,
+    unrolled,
+)
+from analysis.simulation.choice import needs_events, queue_cap_of, ratio_of
 from analysis.simulation.counts import Counts, Floats, Ints
 from analysis.staircase import Staircase
 from domain.arrivals import ArrivalPlan
@@ -18,42 +27,22 @@ from domain.experiment import Client, Experiment, Service
 from domain.queue_cap import OnRejection, QueueCap
 from domain.streams import stream
 
-MOST_ARRIVALS_AT_ONCE = 1 << 16
 MOST_BUCKETS = 1 << 21
-_REJECTIONS: dict[OnRejection, int] = {
+REJECTIONS: dict[OnRejection, int] = {
     "retry": kernel.RETRY,
     "after-timeout": kernel.AFTER_TIMEOUT,
     "give-up": kernel.GIVE_UP,
 }
-
-
-def simulate(
-    experiment: Experiment,
-    *,
-    edges_s: Sequence[float] | Floats | None = None,
-    queue_cap: QueueCap | None = None,
-    retry_budget: float | None = None,
-    preload: int = 0,
-) -> Counts:
-    """Simulate the experiment at its own seed, in seconds of the wall clock; one row of counts.
-
-    ``edges_s`` are the ascending edges of the windows, by default those of the phases. ``retry_budget``
-    is β: each first attempt earns β of a retry. ``preload`` jobs more arrive together at time zero.
-    Raises ``ValueError`` when the capacity is not known.
-    """
-    run = SimulatedRun(
-        experiment, edges_s=edges_s, queue_cap=queue_cap, retry_budget=retry_budget, preload=preload
-    )
-    run.advance(math.inf)
-    return run.finish()
+"""What a client does that is turned away, as the compiled code has it."""
 
 
 class SimulatedRun:
     """A run that can be taken forward bit by bit.
 
     Everything is in seconds of the wall clock. With ``recording`` every attempt is kept, for
-    ``recorded``; with ``capacity_may_change`` it may, by ``set_capacity``. Raises ``ValueError`` when
-    the capacity is not known, or the edges do not ascend.
+    ``recorded``; with ``capacity_may_change`` it may, by ``set_capacity``. A ``queue_cap`` or a
+    ``retry_budget`` takes the place of the experiment's own. Raises ``ValueError`` when the capacity is
+    not known, the edges do not ascend, or the experiment needs the event-driven simulation.
     """
 
     def __init__(
@@ -71,23 +60,25 @@ class SimulatedRun:
         service, client = live.service, live.client
         if service is None:
             raise ValueError("service: must be known for a simulation (got None)")
+        if needs_events(experiment):
+            raise ValueError("client, service: has mitigations that only the event-driven simulation knows")
+        queue_cap = queue_cap_of(live) if queue_cap is None else queue_cap
+        retry_budget = ratio_of(client) if retry_budget is None else retry_budget
         if preload < 0:
             raise ValueError(f"preload: must be at least 0 (got {preload!r})")
         self._service = service
         self._seed = live.run.seed
         self._end_s = live.duration_s
-        self._edges_s = _edges(live, edges_s)
+        self._edges_s = edges_of(live, edges_s)
         self._rules = _rules(live, service, queue_cap, retry_budget)
-        placed = tuple(p for p in live.placed_phases if p.phase.duration_s > 0)
-        rates = [service.rate_per_pod * p.phase.capacity_factor for p in placed]
-        self._capacity = Staircase.of(placed, rates)
+        self._capacity = capacity_of(live, service)
         self._works, self._jitters = stream(self._seed, "service"), stream(self._seed, "jitter")
-        self._chunks = _chunks(live.arrival_plan, stream(self._seed, "arrivals"), preload)
+        self._chunks = arrival_chunks(live.arrival_plan, stream(self._seed, "arrivals"), preload)
         self._arrivals = next(self._chunks, np.empty(0))
         self._ahead = next(self._chunks, None)
         self._place = _place(service.pods)
         self._tally = _tally(self._edges_s)
-        self._trace = _trace(1024) if recording else None
+        self._trace = empty_trace(1024) if recording else None
         waits_for_outcomes = capacity_may_change or retry_budget is not None
         self._ring = _ring(4096) if waits_for_outcomes else None
         self._calendar = self._empty_calendar(client, live.arrival_plan)
@@ -220,16 +211,16 @@ class SimulatedRun:
         if status == kernel.FULL_RING:
             assert self._ring is not None
             head, tail = int(numbers[kernel.RING_HEAD]), int(numbers[kernel.RING_TAIL])
-            self._ring = kernel.Ring._make(_unrolled(column, head, tail) for column in self._ring)
+            self._ring = kernel.Ring._make(unrolled(column, head, tail) for column in self._ring)
         elif status == kernel.FULL_QUEUE:
             head, tail = int(numbers[kernel.QUEUE_HEAD]), int(numbers[kernel.QUEUE_TAIL])
-            self._place = self._place._replace(starts_w=_unrolled(self._place.starts_w, head, tail))
+            self._place = self._place._replace(starts_w=unrolled(self._place.starts_w, head, tail))
         elif status == kernel.FULL_CALENDAR:
             numbers[kernel.FREE_NODE] = self._calendar.nodes.size
             self._calendar = self._longer_calendar()
         else:
             assert self._trace is not None
-            self._trace = kernel.Trace._make(_doubled(column) for column in self._trace)
+            self._trace = kernel.Trace._make(doubled(column) for column in self._trace)
 
     def _empty_calendar(self, client: Client, plan: ArrivalPlan) -> kernel.Calendar:
         peak_per_s = max(s.rate_per_s for s in plan.segments)
@@ -238,7 +229,7 @@ class SimulatedRun:
         most_s = client.timeout_s + client.backoff.bounds_s(int(min(client.max_attempts, 1000.0)))[1]
         longest_s = min(most_s, self._end_s)
         per_s = 4.0 * max(usual_per_s * retries, 1e-3 / longest_s)
-        buckets = _power_of_two(min(longest_s * per_s + 4.0, float(MOST_BUCKETS)))
+        buckets = power_of_two(min(longest_s * per_s + 4.0, float(MOST_BUCKETS)))
         self._place.times[kernel.BUCKETS_PER_S] = min(per_s, (buckets - 3) / longest_s)
         first, last = np.full((2, buckets), -1, dtype=np.int32)
         return kernel.Calendar(first, last, _free_nodes(0, 256))
@@ -272,18 +263,6 @@ class SimulatedRun:
         self._tally.answered[:] += np.bincount(done_in, minlength=slots)
 
 
-def _edges(live: Experiment, edges_s: Sequence[float] | Floats | None) -> Floats:
-    if edges_s is None:
-        return np.array([0.0, *(p.end_s for p in live.placed_phases if p.phase.duration_s > 0)])
-    edges = np.asarray(edges_s, dtype=np.float64)
-    within = bool(np.all((edges >= 0) & (edges <= live.duration_s * (1 + 1e-12))))
-    edges = np.minimum(edges, live.duration_s)  # an edge computed otherwise may be a rounding beyond
-    ascending = edges.size >= 2 and bool(np.all(np.diff(edges) > 0))
-    if not (ascending and within):
-        raise ValueError(f"edges_s: must ascend from at least 0 to at most the end of the run (got {edges})")
-    return edges
-
-
 def _rules(
     live: Experiment, service: Service, queue_cap: QueueCap | None, retry_budget: float | None
 ) -> kernel.Rules:
@@ -298,27 +277,21 @@ def _rules(
             "on_rejection: must not be 'retry' for clients that never give up and do not back off "
             "(got 'retry'): a full queue would be asked again and again at one moment"
         )
-    rule, base_s, cap_s = client.backoff.numbers
+    rule, base_s, cap_s, multiplier = client.backoff.numbers
     return kernel.Rules(
         timeout_s=client.timeout_s,
         max_attempts=float(client.max_attempts),
         backoff=rule,
         base_s=base_s,
         cap_s=cap_s,
+        multiplier=multiplier,
         budget=-1.0 if retry_budget is None else float(retry_budget),
         work=service.service_time.code,
         shape=service.service_time.parameter,
         places=-1 if queue_cap is None else queue_cap.places,
-        on_rejection=kernel.RETRY if queue_cap is None else _REJECTIONS[queue_cap.on_rejection],
+        on_rejection=kernel.RETRY if queue_cap is None else REJECTIONS[queue_cap.on_rejection],
         end_s=live.duration_s,
     )
-
-
-def _chunks(plan: ArrivalPlan, rng: np.random.Generator, preload: int) -> Iterator[Floats]:
-    if preload:
-        yield np.zeros(preload)
-    jobs = plan.expected_jobs
-    yield from plan.offsets(rng, chunk=int(min(jobs + 6 * math.sqrt(jobs) + 16, MOST_ARRIVALS_AT_ONCE)))
 
 
 def _place(pods: int) -> kernel.Place:
@@ -328,10 +301,6 @@ def _place(pods: int) -> kernel.Place:
         free_w=np.zeros(pods),
         starts_w=np.zeros(4096),
     )
-
-
-def _power_of_two(least: float) -> int:
-    return 1 << math.ceil(math.log2(least))
 
 
 def _ring(size: int) -> kernel.Ring:
@@ -360,34 +329,9 @@ def _tally(edges_s: Floats) -> kernel.Tally:
     )
 
 
-def _trace(rows: int) -> kernel.Trace:
-    return kernel.Trace(
-        np.zeros(rows, dtype=np.int64),
-        np.zeros(rows, dtype=np.int32),
-        np.zeros(rows),
-        np.zeros(rows),
-        np.zeros(rows, dtype=np.int32),
-    )
-
-
-def _unrolled(column: NDArray[Any], head: int, tail: int) -> NDArray[Any]:
-    """A ring of twice the length with the same content, which fills it, under the same running numbers."""
-    size = column.size
-    assert tail - head == size
-    longer, cut, begin = np.zeros(2 * size, column.dtype), head & (size - 1), head & (2 * size - 1)
-    longer[begin : begin + size - cut] = column[cut:]
-    rest = (begin + size - cut) & (2 * size - 1)
-    longer[rest : rest + cut] = column[:cut]
-    return longer
-
-
 def _free_nodes(first: int, count: int) -> NDArray[np.void]:
     """``count`` nodes in a list of their own; the first has the number ``first``."""
     nodes = np.zeros(count, dtype=kernel.RETRY_NODE)
     nodes["following"] = np.arange(first + 1, first + count + 1)
     nodes["following"][-1] = -1
     return nodes
-
-
-def _doubled(column: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([column, np.zeros_like(column)])

@@ -22,5 +22,5 @@ class BreakerAccount:
         return decide.lets_through(self._code, self._parameters, self._state, now_s, u)
 
     def ended(self, now_s: float, succeeded: bool) -> None:
-        """A call that was let through has ended."""
+        """A call that was let through has ended, or was cancelled; each must be told of once."""
         decide.note_ended(self._code, self._parameters, self._state, now_s, succeeded)

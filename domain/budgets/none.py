@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from domain.budgets.decide import NONE
+from domain.budgets.codes import NONE
 from domain.rule import padded
 
 

@@ -5,12 +5,14 @@ import math
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from analysis.run_directory import read_run_directory
 from analysis.trace import attempts_of, read_trace, resolve
 from domain.errors import TipoverError
-from domain.trace import TRACE_SCHEMA
+from domain.trace import TRACE_SCHEMA, WRITTEN_SCHEMA
 from tests.analysis.fifo import demo, simulate
 from tests.analysis.run_files import run_json, write_part, write_run
 
@@ -46,7 +48,7 @@ def test_no_parts_give_an_empty_trace(tmp_path: Path) -> None:
     """Nothing was written: nothing is there, and nothing breaks."""
     trace = read_trace(tmp_path)
     assert trace.attempts.empty
-    assert list(trace.attempts.columns) == TRACE_SCHEMA.names
+    assert list(trace.attempts.columns) == WRITTEN_SCHEMA.names
     assert attempts_of(trace.attempts).end_s == 0.0
 
 
@@ -144,3 +146,47 @@ def test_run_without_server_and_with_a_broken_worker_report(tmp_path: Path) -> N
     assert files.server.empty
     assert len(files.warnings) == 2
     assert files.experiment == demo()
+
+
+BREAKER = (2, 1, 0.2, 0.21, 0.21, "refused", 0, 0, "breaker", True)
+BUDGET = (3, 2, 0.9, 0.9, 0.9, "refused", 0, 0, "budget", False)
+
+
+def write_new_part(directory: Path, number: int, *values: tuple[object, ...]) -> None:
+    """A part with every column there is today."""
+    columns = [
+        pa.array(column, pa.string()).dictionary_encode().cast(field.type)
+        if pa.types.is_dictionary(field.type)
+        else pa.array(column, field.type)
+        for column, field in zip(zip(*values, strict=True), WRITTEN_SCHEMA, strict=True)
+    ]
+    path = directory / "attempts" / f"part-00-{number:05d}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.Table.from_arrays(columns, schema=WRITTEN_SCHEMA), path)
+
+
+def test_refusals_say_why_and_whether_the_job_ended(tmp_path: Path) -> None:
+    """Parts of earlier versions, which do not know, are read beside newer ones."""
+    write_part(tmp_path, rows(OPEN, (9, 2, 0.8, 0.8, 0.8, "refused", 0, 0)), 0)
+    write_new_part(tmp_path, 1, (*DONE, None, None), BREAKER)
+    write_new_part(tmp_path, 2, BUDGET)
+    trace = read_trace(tmp_path)
+    assert not trace.faults
+    assert list(trace.attempts.columns) == WRITTEN_SCHEMA.names
+    by_job = trace.attempts.set_index("job_id")
+    assert by_job["outcome"].astype(str).to_dict() == {1: "timeout", 2: "refused", 3: "refused", 9: "refused"}
+    assert by_job["reason"].dropna().to_dict() == {2: "breaker", 3: "budget"}
+    assert by_job["terminal"].dropna().to_dict() == {2: True, 3: False}
+
+
+def test_a_job_that_was_only_refused_has_sent_nothing(tmp_path: Path) -> None:
+    """It is a job all the same, due when it was planned; a cancelled copy was sent and has not failed."""
+    cancelled = (4, 1, 0.3, 0.3, 0.5, "cancelled", 0, 0, None, None)
+    answered = (4, 2, 0.4, 0.4, 0.5, "ok", 200, 0, None, None)
+    write_new_part(tmp_path, 0, BREAKER, cancelled, answered)
+    attempts = read_trace(tmp_path).arrays
+    assert attempts.job_planned_s.tolist() == [0.2, 0.3]
+    assert attempts.job_sent.tolist() == [0, 2]
+    assert attempts.job_failed.tolist() == [0, 0]
+    assert attempts.job_answered.tolist() == [False, True]
+    assert attempts.first.sum() == 2

@@ -9,7 +9,7 @@ from tests.bench.summary import Report
 from tests.bench.tables import Table
 
 DOCUMENT = ROOT / "docs" / "performance.md"
-GENERATOR, SIMULATION = "measured", "measured simulation"
+GENERATOR, BUDGETS, SIMULATION = "measured", "measured budgets", "measured simulation"
 """The names of the sections, as their marks say them."""
 
 

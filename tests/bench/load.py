@@ -13,7 +13,8 @@ class Load:
     """A load on 127.0.0.1. ``greenlets`` > 0 asks for a closed loop of that many, otherwise ``rate_per_s``.
 
     Tipover has no closed loop: it always offers ``rate_per_s``. Locust has no open one: it always uses
-    ``greenlets`` users, and paces them to ``rate_per_s`` together when ``users_paced``.
+    ``greenlets`` users, and paces them to ``rate_per_s`` together when ``users_paced``. ``rule`` is the retry
+    budget or breaker that Tipover's client has.
     """
 
     port: int
@@ -28,6 +29,7 @@ class Load:
     record: bool = True
     resolve: bool = False
     attempts: int = 0
+    rule: str = "none"
 
     @property
     def url(self) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import replace
 
 import pytest
 
-from domain.backoff import ExponentialBackoff, FixedBackoff, FullJitterBackoff, NoBackoff
 from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
-from domain.experiment_json import from_json, to_json
 from domain.guard import fault_in_target
 from domain.sockets import SocketLimits, faults_in_need, worst_need
 from domain.streams import stream
@@ -66,24 +62,6 @@ def test_the_speed_up_divides_durations_and_leaves_rates() -> None:
     assert live.demand.arrival_rate_per_s == 64.0
     assert live.timeout_slack == pytest.approx(160)
     assert live.live() == live
-
-
-@pytest.mark.parametrize(
-    "client",
-    [
-        Client(10, 3, NoBackoff()),
-        Client(10, math.inf, FixedBackoff(5)),
-        Client(10, 6, ExponentialBackoff(10, 80)),
-        Client(10, 2, FullJitterBackoff(10, 80)),
-    ],
-)
-def test_json_round_trip(client: Client) -> None:
-    """Any experiment survives JSON unchanged."""
-    for experiment in (
-        replace(F2_40, client=client),
-        replace(F2_40, client=client, service=None, expect=None),
-    ):
-        assert from_json(json.loads(json.dumps(to_json(experiment), allow_nan=False))) == experiment
 
 
 def test_socket_need_is_rate_times_timeout() -> None:

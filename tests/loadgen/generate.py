@@ -43,7 +43,9 @@ def main() -> None:
     session = Session(
         experiment,
         Share(0, 1, time.monotonic() + 0.2),
-        lambda health: HttpSender(destination, make_request, lambda status: status < 400, health),
+        lambda health: HttpSender(
+            destination, make_request, lambda status: status < 400, health, experiment.client
+        ),
         out=Path(sys.argv[3]),
         observer=counts,
     )

@@ -18,8 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from domain.errors import ConfigurationError
 from meter.counting import AttemptCounts
 from meter.exporter import ServerPage
+from target_service.draws import demands
 from target_service.listening import AcceptFaults, dropped_connections
-from target_service.queue import demands
 
 pytestmark = pytest.mark.sockets
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.streams import stream
-from target_service.queue import FifoQueue, demands
+from target_service.draws import demands
+from target_service.queue import ServiceQueue
 from target_service.settings import CapacityChange
 
 OUTAGE = CapacityChange(capacity_factor=0.0)
@@ -38,7 +39,7 @@ def test_demands_are_the_service_stream_in_order():
 )
 def test_hand_computed_ends(pods, rate, arrivals, work, expected):
     """FIFO over N pods, worked out on paper."""
-    queue = FifoQueue(pods, rate, iter(map(float, work)))
+    queue = ServiceQueue(pods, rate, iter(map(float, work)))
     for number, arrived in enumerate(arrivals):
         queue.arrive(arrived, number)
     assert ends(queue, 100) == dict(enumerate(expected))
@@ -46,7 +47,7 @@ def test_hand_computed_ends(pods, rate, arrivals, work, expected):
 
 def test_completions_come_in_the_order_of_their_ideal_ends():
     """A long piece of work that began first is returned after the short one that ended first."""
-    queue = FifoQueue(2, 1.0, iter([5.0, 1.0, 1.0]))
+    queue = ServiceQueue(2, 1.0, iter([5.0, 1.0, 1.0]))
     for name in "abc":
         queue.arrive(0, name)
     assert [done.item for done in queue.advance(100)] == ["b", "c", "a"]
@@ -54,7 +55,7 @@ def test_completions_come_in_the_order_of_their_ideal_ends():
 
 def test_work_begins_where_the_last_ended_however_late_the_timer():
     """Advancing an hour late moves no completion."""
-    queue = FifoQueue(1, 1.0, iter([1.0, 1.0]))
+    queue = ServiceQueue(1, 1.0, iter([1.0, 1.0]))
     queue.arrive(0, "a")
     queue.arrive(0.5, "b")
     assert ends(queue, 3600) == {"a": 1, "b": 2}
@@ -73,7 +74,7 @@ def test_work_begins_where_the_last_ended_however_late_the_timer():
 )
 def test_changes_in_mid_service(changes, expected_end, expected_service):
     """Four seconds of work at rate 1 that begin at 0, under changes of rate and outages."""
-    queue = FifoQueue(1, 1.0, iter([4.0]))
+    queue = ServiceQueue(1, 1.0, iter([4.0]))
     queue.arrive(0, "a")
     for at, change in reversed(changes):  # the order of asking does not matter, the times do
         queue.set_capacity(at, change)
@@ -84,7 +85,7 @@ def test_changes_in_mid_service(changes, expected_end, expected_service):
 
 def test_an_outage_freezes_work_and_counts_as_neither_busy_nor_saturated():
     """What is in service stays, the backlog stands still, and no completion is planned."""
-    queue = FifoQueue(1, 1.0, iter([4.0, 1.0]))
+    queue = ServiceQueue(1, 1.0, iter([4.0, 1.0]))
     queue.arrive(0, "a")
     queue.arrive(0, "b")
     queue.set_capacity(1, OUTAGE)
@@ -97,7 +98,7 @@ def test_an_outage_freezes_work_and_counts_as_neither_busy_nor_saturated():
 
 def test_arrivals_during_an_outage_wait_for_its_end():
     """An idle pod takes the arrival at once, but its service begins when capacity is back."""
-    queue = FifoQueue(1, 1.0, iter([2.0]))
+    queue = ServiceQueue(1, 1.0, iter([2.0]))
     queue.set_capacity(1, OUTAGE)
     queue.set_capacity(5, RESTORED)
     queue.arrive(3, "a")
@@ -107,7 +108,7 @@ def test_arrivals_during_an_outage_wait_for_its_end():
 @pytest.mark.parametrize("told_at", [0.5, 1.0, 1.5])
 def test_a_change_in_the_past_is_exact_for_work_in_service(told_at):
     """Work begun before the outage and work that arrived in it end as if the outage had been foreseen."""
-    queue = FifoQueue(2, 1.0, iter([2.0, 1.0]))
+    queue = ServiceQueue(2, 1.0, iter([2.0, 1.0]))
     queue.arrive(0, "before")
     queue.arrive(0.8, "within")
     assert queue.advance(told_at) == []
@@ -119,7 +120,7 @@ def test_a_change_in_the_past_is_exact_for_work_in_service(told_at):
 
 def test_a_restoration_told_late_is_exact_for_arrivals_since():
     """An arrival after the true end of an outage begins on arrival."""
-    queue = FifoQueue(1, 1.0, iter([2.0]))
+    queue = ServiceQueue(1, 1.0, iter([2.0]))
     queue.set_capacity(1, OUTAGE)
     queue.arrive(5.5, "a")
     assert queue.advance(6) == []
@@ -129,7 +130,7 @@ def test_a_restoration_told_late_is_exact_for_arrivals_since():
 
 def test_work_given_too_early_is_not_given_again():
     """One completion slips out before a late change is known; the next ones are where they belong."""
-    queue = FifoQueue(1, 1.0, iter([1.0, 1.0, 1.0]))
+    queue = ServiceQueue(1, 1.0, iter([1.0, 1.0, 1.0]))
     for name in "abc":
         queue.arrive(0, name)
     assert ends(queue, 1.2) == {"a": 1}
@@ -140,7 +141,7 @@ def test_work_given_too_early_is_not_given_again():
 
 def test_a_speed_up_told_late_starts_nothing_before_it_arrived():
     """The first piece turns out to have ended at 5.5; the one that arrived at 9 begins at 9."""
-    queue = FifoQueue(1, 1.0, iter([10.0, 1.0]))
+    queue = ServiceQueue(1, 1.0, iter([10.0, 1.0]))
     queue.arrive(0, "a")
     queue.arrive(9, "b")
     queue.set_capacity(1, CapacityChange(rate_per_pod=2.0))
@@ -149,7 +150,7 @@ def test_a_speed_up_told_late_starts_nothing_before_it_arrived():
 
 def test_more_pods_take_waiting_work_at_once():
     """Growing from one pod to three at t = 1 begins two more pieces of work then."""
-    queue = FifoQueue(1, 1.0, iter([4.0, 4.0, 4.0, 1.0]))
+    queue = ServiceQueue(1, 1.0, iter([4.0, 4.0, 4.0, 1.0]))
     for name in "abcd":
         queue.arrive(0, name)
     queue.set_capacity(1, CapacityChange(pods=3))
@@ -158,7 +159,7 @@ def test_more_pods_take_waiting_work_at_once():
 
 def test_fewer_pods_let_the_running_finish():
     """Shrinking from three pods to one takes nothing out of service, and starts nothing until one is left."""
-    queue = FifoQueue(3, 1.0, iter([2.0, 3.0, 4.0, 1.0]))
+    queue = ServiceQueue(3, 1.0, iter([2.0, 3.0, 4.0, 1.0]))
     for name in "abcd":
         queue.arrive(0, name)
     queue.set_capacity(1, CapacityChange(pods=1))
@@ -171,7 +172,7 @@ def test_fewer_pods_let_the_running_finish():
 
 def test_state_by_hand():
     """Two pods at rate 2 under five pieces of work, a quarter second in and after everything."""
-    queue = FifoQueue(2, 2.0, iter([1.0, 2.0, 1.0, 1.0, 1.0]))
+    queue = ServiceQueue(2, 2.0, iter([1.0, 2.0, 1.0, 1.0, 1.0]))
     for number in range(5):
         queue.arrive(0, number)
     state = queue.state(0.25)
@@ -190,7 +191,7 @@ def test_state_by_hand():
 
 def test_outstanding_is_whatever_has_not_ended():
     """In service first, then the queue, oldest first."""
-    queue = FifoQueue(2, 1.0, iter([9.0, 1.0, 5.0, 5.0]))
+    queue = ServiceQueue(2, 1.0, iter([9.0, 1.0, 5.0, 5.0]))
     for name in "abcd":
         queue.arrive(0, name)
     queue.advance(2)
@@ -239,7 +240,7 @@ def test_agrees_with_the_recursion(gaps, work, pods, changes, jitter):
         free[pod] = max(clock.at(arrived), free[pod]) + demand
         expected.append(clock.when(free[pod]))
 
-    queue, done = FifoQueue(pods, 1.0, iter(work)), []
+    queue, done = ServiceQueue(pods, 1.0, iter(work)), []
     for when, rate in told:
         queue.set_capacity(when, CapacityChange(capacity_factor=rate))
     for number, arrived in enumerate(arrivals):
@@ -258,7 +259,7 @@ def test_agrees_with_the_recursion(gaps, work, pods, changes, jitter):
 def test_the_long_run_rate_is_exact_under_a_jittery_clock():
     """200,000 completions: no service is lost between them, and the rate is the one that was set."""
     pods, rate, wanted = 3, 40.0, 200_000
-    queue, late = FifoQueue(pods, rate, demands(3), 1e6), random.Random(5)
+    queue, late = ServiceQueue(pods, rate, demands(3), 1e6), random.Random(5)
     given_s, now, offered = 0.0, 1e6, 0
     while queue.completed < wanted:
         now += late.expovariate(20.0) + (0.5 if late.random() < 0.01 else 0.0)
@@ -279,7 +280,7 @@ def test_the_long_run_rate_is_exact_under_a_jittery_clock():
 def test_saturated_completions_give_the_rate_also_below_saturation():
     """At 80% load, completions per saturated second are the capacity (within 2% of 60,000 arrivals)."""
     pods, rate = 4, 40.0
-    queue = FifoQueue(pods, rate, demands(11))
+    queue = ServiceQueue(pods, rate, demands(11))
     times = np.cumsum(stream(11, "arrivals").exponential(1 / (0.8 * pods * rate), 60_000))
     for now in times.tolist():
         queue.arrive(now, None)

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from domain.errors import ConfigurationError
-from target_service.server import attempt_number
+from target_service.headers import attempt_number
 from target_service.settings import CapacityChange, Order, TargetSettings, parse_order
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from target_service.completions import Completions, Ticket
-from target_service.queue import demands
+from target_service.draws import demands
 from target_service.settings import CapacityChange, Order, TargetSettings
 from target_service.spin import SpinPods
 

@@ -117,7 +117,7 @@ RULES: list[tuple[list[tuple[str, Any]], str, str, object]] = [
     ([("service.pods", 2.0)], "service.pods", "must be a whole number", 2.0),
     ([("service.pods", True)], "service.pods", "must be a whole number", True),
     ([("service.rate_per_pod", 0.0)], "service.rate_per_pod", "must be greater than 0", 0.0),
-    ([("service.discipline", "lifo")], "service.discipline", "must be 'fifo'", "lifo"),
+    ([("service.discipline", "random")], "service.discipline", "must be 'fifo', 'lifo' or", "random"),
     (
         [("service.service_time", "weibull")],
         "service.service_time",

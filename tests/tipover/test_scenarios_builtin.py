@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
+from domain.budgets.ratio import RatioBudget
 from domain.experiment import Experiment
 from domain.experiment_json import from_json, to_json
 from tipover.scenario import builtin_names, builtin_scenarios, load_scenario
@@ -43,6 +45,11 @@ def test_the_names() -> None:
         "f1",
         "f2-30",
         "f2-40",
+        "f2-40-backoff",
+        "f2-40-budget",
+        "f2-40-cancel",
+        "f2-40-cap",
+        "f2-40-drop-expired",
         "no-trigger",
         "outage",
         "patient-recovery",
@@ -86,6 +93,53 @@ def test_utilization_and_length(name: str, rho: float, amplified: float, minutes
     live = scenario.live()
     assert live.timeout_slack is not None
     assert live.timeout_slack >= 20
+
+
+MITIGATED = {
+    "f2-40-backoff": ("client", "backoff"),
+    "f2-40-budget": ("client", "budget"),
+    "f2-40-cancel": ("service", "admission"),
+    "f2-40-cap": ("service", "admission"),
+    "f2-40-drop-expired": ("service", "admission"),
+}
+
+
+@pytest.mark.parametrize("name", MITIGATED)
+def test_a_mitigation_is_the_only_difference_from_f2_40(name: str) -> None:
+    """The same storm, the same client, the same service, but for one thing."""
+    scenario, plain = SCENARIOS[name], SCENARIOS["f2-40"]
+    part, field = MITIGATED[name]
+    mine, theirs = getattr(scenario, part), getattr(plain, part)
+    assert getattr(mine, field) != getattr(theirs, field)
+    assert replace(mine, **{field: getattr(theirs, field)}) == theirs
+    assert replace(scenario, **{part: theirs}, name="f2-40", title=plain.title, expect=plain.expect) == plain
+
+
+def test_a_budget_of_a_tenth_recovers_as_proposition_7_says_with_its_own_amplification() -> None:
+    """A = 1 + β."""
+    scenario = SCENARIOS["f2-40-budget"]
+    assert isinstance(scenario.client.budget, RatioBudget)
+    (factor, length), timeout = spike(scenario), scenario.client.timeout_s
+    rho, amplification = 0.4, 1 + scenario.client.budget.ratio
+    seconds = (amplification * factor * rho - 1) * (length - timeout / (factor * rho - 1))
+    seconds = seconds / (1 - amplification * rho) + timeout / (1 - rho)
+    assert scenario.expect is not None
+    assert scenario.expect.recover_s == pytest.approx(seconds, rel=0.01)
+
+
+def test_the_capped_queue_is_over_before_the_timeout() -> None:
+    """L/C in seconds of the wall clock, as the scenario runs."""
+    live = SCENARIOS["f2-40-cap"].live()
+    assert live.service is not None
+    assert live.service.admission.queue_cap == 80
+    assert 80 / live.service.capacity_per_s == pytest.approx(live.client.timeout_s / 2)
+
+
+def test_what_is_too_late_to_serve_is_dropped_too() -> None:
+    """The least time left is four mean service times at the speed of the run."""
+    live = SCENARIOS["f2-40-drop-expired"].live()
+    assert live.service is not None
+    assert live.service.admission.least_s * live.service.rate_per_pod == pytest.approx(4)
 
 
 @pytest.mark.parametrize("name", ["demo", "edge-trigger", "f2-30", "f2-40", "patient-recovery"])

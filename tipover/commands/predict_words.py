@@ -7,6 +7,7 @@ import math
 from analysis.chance import band_text, contested, is_band, seeds_text, tally, too_few
 from analysis.result import Prediction
 from analysis.seeds import FEWEST_SEEDS, available_cores, fluid_attempts, simulation_s
+from analysis.trap import BEYOND_THE_LAW, decided_by_law, failing_amplification
 from analysis.wording import number, percent, seconds
 from domain.experiment import Expectation, Experiment
 from tipover.commands.output import span
@@ -15,9 +16,14 @@ from tipover.commands.simulation import roughly
 
 
 def threshold(experiment: Experiment) -> dict[str, float | None]:
-    """Where the trap begins: utilization 1/A and, when the capacity is known, the demand C/A in jobs/s."""
-    amplification = experiment.client.amplification
+    """Where the trap begins: utilization 1/A and, when the capacity is known, the demand C/A in jobs/s.
+
+    None where there is no such place: nothing is sent while all fails, or the service's defences decide.
+    """
+    amplification = failing_amplification(experiment)
     capacity = experiment.service.capacity_per_s if experiment.service else None
+    if amplification <= 0 or not decided_by_law(experiment):
+        return {"utilization": None, "demand_per_s": None}
     return {
         "utilization": 1.0 / amplification,
         "demand_per_s": None if capacity is None else capacity / amplification,
@@ -91,20 +97,27 @@ def _agreement_words(expect: Expectation, prediction: Prediction) -> str:
         return f"{expects}; the prediction {verdict}."
     word = "recovered" if expect.outcome == "recovers" else expect.outcome
     seeds = f"{bands.outcomes.get(word, 0)} of {len(bands.seeds)} seeds end so"
-    return f"{expects}; the fluid model {verdict}, {seeds}."
+    model = "most seeds say so" if prediction.simulated and agrees else f"the fluid model {verdict}"
+    return f"{expects}; {model}, {seeds}."
 
 
 def _who_decides(prediction: Prediction) -> str:
     """Chance, or, if no seed does what the fluid model says, not even that."""
     bands = prediction.bands
     assert bands is not None
+    if prediction.simulated:
+        return "chance decides how a single run ends. What follows is the most frequent end."
     if len(bands.outcomes) > 1:
         return "chance decides how a single run ends. What follows is the fluid model, which knows no chance."
     return "what follows is the fluid model, and holds only for a service of far higher rates."
 
 
 def _threshold_words(experiment: Experiment) -> str:
-    amplification = experiment.client.amplification
+    if not decided_by_law(experiment):
+        return BEYOND_THE_LAW
+    amplification = failing_amplification(experiment)
+    if amplification <= 0:
+        return "While every attempt fails these clients send nothing at all: no failed state holds itself up."
     if math.isinf(amplification):
         return (
             "Clients never give up (A = ∞): once waits pass the timeout, no demand is low enough to let go."
@@ -127,12 +140,14 @@ def _outcome_words(experiment: Experiment, prediction: Prediction) -> str:
     if prediction.outcome == "recovered":
         return f"{here} it recovers by itself{_recovery_words(experiment, prediction)}."
     if prediction.outcome == "healthy":
-        held = experiment.amplified_utilization
+        held = None if experiment.is_defended else experiment.amplified_utilization
         trap = ", but a larger trigger would trap it" if held is not None and held >= 1 else ""
         return f"{here} nothing in this scenario makes attempts time out{trap}."
     if prediction.outcome == "undecided":
         later = _recovery_words(experiment, prediction)
         return f"{here} it recovers by itself{later}, when the watch is over."
+    if prediction.simulated:
+        return f"{here} only a simulation can tell: --seeds {FEWEST_SEEDS} or more."
     return f"{here} there is no prediction: the capacity is not known."
 
 

@@ -75,7 +75,7 @@ def _table(experiment: Experiment, prediction: Prediction, *, units: bool, meani
     headings, quantiles = _quantiles(experiment, prediction)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, SPACE, 0, 0))
     table.add_column("quantity", style="cyan", no_wrap=True)
-    for heading in ("fluid or law", *headings, *(("seeds",) if bands else ())):
+    for heading in ("law" if prediction.simulated else "fluid or law", *headings, *(("seeds",) if bands else ())):
         table.add_column(heading, justify="right", no_wrap=True)
     if units:
         table.add_column("unit", no_wrap=True)
@@ -84,7 +84,8 @@ def _table(experiment: Experiment, prediction: Prediction, *, units: bool, meani
     for key in _shown(prediction):
         unit, meaning = QUANTITIES[key]
         band = quantiles.get(key, ())
-        cells = [number(prediction.values.get(key), 4)]
+        known = prediction.values.get(key) if not (prediction.simulated and band) else None
+        cells = [number(known, 4)]
         cells += [number(value, 4) for value in band] or [ABSENT] * len(headings)
         if bands:
             cells.append(str(bands.values[key].count) if band else "0")

@@ -7,13 +7,14 @@ import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from domain.errors import ConfigurationError, Fault
 
 if TYPE_CHECKING:
+    from domain.admission import Admission
     from domain.service_time import ServiceTime, ServiceTimeKind
 
 
@@ -37,6 +38,52 @@ def serve_target(
     mode: Annotated[str, typer.Option("--mode", help="sleep, or spin to burn CPU instead.")] = "sleep",
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 for any free one.")] = 8080,
+    discipline: Annotated[
+        str | None, typer.Option("--discipline", help="fifo, lifo or adaptive-lifo.", show_default="fifo")
+    ] = None,
+    standing: Annotated[
+        int | None,
+        typer.Option(
+            "--standing", help="Attempts above which an adaptive queue is newest first.", show_default="pods"
+        ),
+    ] = None,
+    queue_cap: Annotated[
+        int | None, typer.Option("--queue-cap", help="At most so many wait; a further one gets 503.")
+    ] = None,
+    drop_expired: Annotated[
+        bool, typer.Option("--drop-expired", help="Serve nothing past its X-Deadline or grpc-timeout.")
+    ] = False,
+    least_s: Annotated[
+        float | None, typer.Option("--least-s", help="Nor what has so many seconds left.")
+    ] = None,
+    cancel_on_disconnect: Annotated[
+        bool, typer.Option("--cancel-on-disconnect", help="Forget what waits when its client hangs up.")
+    ] = False,
+    first_before_retry: Annotated[
+        bool, typer.Option("--first-before-retry", help="A first attempt takes the place of a retry.")
+    ] = False,
+    codel: Annotated[
+        str | None, typer.Option("--codel", metavar="TARGET:INTERVAL", help="Shed by CoDel; seconds.")
+    ] = None,
+    limit: Annotated[
+        str | None, typer.Option("--limit", metavar="KIND", help="Adaptive limit of attempts in the system.")
+    ] = None,
+    degradation: Annotated[
+        str | None,
+        typer.Option(
+            "--degradation", metavar="HALF:FLOOR", help="Slow down with the number in the system, to a floor."
+        ),
+    ] = None,
+    retry_after: Annotated[
+        float | None, typer.Option("--retry-after", help="Seconds that a 503 tells the client to wait.")
+    ] = None,
+    error_rate: Annotated[
+        float | None, typer.Option("--error-rate", help="Share of answers that are 500, though served.")
+    ] = None,
+    admission: Annotated[
+        str | None,
+        typer.Option("--admission", metavar="JSON", help="All of these at once, as /state shows them."),
+    ] = None,
     announce: Annotated[
         bool, typer.Option("--announce", "--json", help="Say where it listens as a line of JSON.")
     ] = False,
@@ -44,7 +91,7 @@ def serve_target(
         bool, typer.Option("--stop-with-stdin", help="Stop when standard input ends.", hidden=True)
     ] = False,
 ) -> None:
-    """Serve /work from one FIFO queue, until SIGTERM or Ctrl-C."""
+    """Serve /work from one queue, until SIGTERM or Ctrl-C."""
     from prometheus_client import CollectorRegistry
 
     from meter.counting import AttemptCounts
@@ -61,6 +108,23 @@ def serve_target(
         mode=mode,  # type: ignore[arg-type]  # checked by the settings
         host=host,
         port=port,
+        admission=_admission(
+            admission,
+            {
+                "discipline": discipline,
+                "standing": standing,
+                "queue_cap": queue_cap,
+                "drop_expired": drop_expired or None,
+                "least_s": least_s,
+                "cancel_on_disconnect": cancel_on_disconnect or None,
+                "first_before_retry": first_before_retry or None,
+                "codel": _pair("--codel", codel, "target_s", "interval_s"),
+                "limit": None if limit is None else {"kind": limit},
+                "degradation": _pair("--degradation", degradation, "half_queue", "floor"),
+                "retry_after_s": retry_after,
+                "error_rate": error_rate,
+            },
+        ),
     )
 
     def ready(bound_host: str, bound_port: int) -> None:
@@ -78,6 +142,35 @@ def serve_target(
     run_target(
         settings, ready=ready, observer=counts, metrics=ServerPage(CollectorRegistry(), counts, VERSION)
     )
+
+
+def _admission(text: str | None, options: dict[str, Any]) -> Admission:
+    """The defences, from one option that has all of them or from those that are given (not None)."""
+    from domain.experiment_json import admission_from_json
+
+    given = {name: value for name, value in options.items() if value is not None}
+    if text is None:
+        return admission_from_json(given)
+    if given:
+        rule = f"has all defences; do not give {', '.join(given)} besides"
+        raise ConfigurationError("the target cannot be started", [Fault("--admission", rule, text)])
+    try:
+        return admission_from_json(json.loads(text))
+    except (json.JSONDecodeError, RecursionError) as error:
+        faults = [Fault("--admission", "must be JSON", text)]
+        raise ConfigurationError("the target cannot be started", faults) from error
+
+
+def _pair(option: str, text: str | None, first: str, second: str) -> dict[str, float] | None:
+    """Two numbers with a colon between them, by name."""
+    if text is None:
+        return None
+    try:
+        left, right = map(float, text.split(":"))
+    except ValueError as error:
+        faults = [Fault(option, "must be two numbers with a colon between them", text)]
+        raise ConfigurationError("the target cannot be started", faults) from error
+    return {first: left, second: right}
 
 
 def _service_time(kind: ServiceTimeKind, shape: float | None) -> ServiceTime:

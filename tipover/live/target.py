@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from domain.admission import Admission
 from domain.errors import ConfigurationError, Fault, InvalidRunError
 from domain.experiment import Experiment
+from domain.experiment_json import admission_to_json
 from loadgen.destination import Destination
 from tipover.live.children import Child
 
@@ -92,18 +94,41 @@ def start_own_target(experiment: Experiment, log: Path, mode: str) -> tuple[Chil
         raise ConfigurationError(
             f"scenario {experiment.name!r} has no [service]; say which one to test with --target URL"
         )
+    _check_settings(experiment, mode)
     arguments = ["-m", "tipover", "serve", "target", "--port", "0", "--announce", "--stop-with-stdin"]
     arguments += ["--pods", str(service.pods), "--rate-per-pod", repr(service.rate_per_pod)]
     arguments += ["--service-time", service.service_time.kind]
     if service.service_time.shape is not None:
         arguments += ["--shape", repr(service.service_time.shape)]
     arguments += ["--seed", str(experiment.run.seed), "--mode", mode]
+    arguments += ["--admission", json.dumps(_live_admission(experiment))]
     child = Child("target", arguments, log, stdout=subprocess.PIPE)
     try:
         return child, TargetClient(Destination(_announced_url(child)))
     except BaseException:
         child.stop()
         raise
+
+
+def _check_settings(experiment: Experiment, mode: str) -> None:
+    """Raise the ``ConfigurationError`` that the target would end with."""
+    from target_service.settings import TargetSettings
+
+    service = experiment.live().service
+    assert service is not None
+    TargetSettings(
+        service.pods,
+        service.rate_per_pod,
+        service.service_time,
+        mode=mode,  # type: ignore[arg-type]  # checked by the settings
+        admission=service.admission,
+    )
+
+
+def _live_admission(experiment: Experiment) -> dict[str, Any]:
+    """The scenario's defences in seconds of the wall clock, as ``/state`` shows a target's."""
+    service = experiment.live().service
+    return admission_to_json(Admission() if service is None else service.admission)
 
 
 def _announced_url(child: Child) -> str:
@@ -138,14 +163,23 @@ def check_given_target(client: TargetClient, experiment: Experiment) -> None:
 
 def _faults_in_fit(state: dict[str, Any], experiment: Experiment) -> list[Fault]:
     service = experiment.service
-    nominal = state["pods"] * state["rate_per_pod"]
-    if service is None or nominal == service.capacity_per_s:
+    if service is None:
         return []
-    rule = (
-        f"must be the scenario's {service.capacity_per_s:g} attempts/s "
-        f"(--pods {service.pods} --rate-per-pod {service.rate_per_pod:g})"
-    )
-    return [Fault("capacity", rule, nominal)]
+    faults = []
+    nominal = state["pods"] * state["rate_per_pod"]
+    if nominal != service.capacity_per_s:
+        rule = (
+            f"must be the scenario's {service.capacity_per_s:g} attempts/s "
+            f"(--pods {service.pods} --rate-per-pod {service.rate_per_pod:g})"
+        )
+        faults.append(Fault("capacity", rule, nominal))
+    wanted = _live_admission(experiment)
+    found = state.get("admission") or admission_to_json(Admission())
+    if found != wanted:
+        rule = f"must be the scenario's defences (--admission '{json.dumps(wanted)}')"
+        differing = {name: found.get(name) for name in wanted if found.get(name) != wanted[name]}
+        faults.append(Fault("admission", rule, differing))
+    return faults
 
 
 def _faults_in_rest(state: dict[str, Any], experiment: Experiment) -> list[Fault]:

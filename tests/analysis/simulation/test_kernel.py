@@ -19,7 +19,8 @@ from domain.experiment import Client, Demand, Experiment, Phase, RunSettings, Se
 from domain.queue_cap import QueueCap
 from domain.service_time import KINDS, ServiceTime
 from domain.streams import stream
-from target_service.queue import FifoQueue, demands
+from target_service.draws import demands
+from target_service.queue import ServiceQueue
 from tests.analysis import fifo
 
 BACKOFFS: tuple[Backoff, ...] = (
@@ -89,7 +90,7 @@ def test_same_completions_as_the_queue_of_the_target(kind: str, pods: int) -> No
     service_time = ServiceTime(kind)  # type: ignore[arg-type]
     experiment = mm1(0.8, theta=1e6, horizon_s=500, pods=pods, service_time=service_time, seed=3)
     arrivals = experiment.arrival_plan.draw(stream(3, "arrivals"))
-    queue: FifoQueue[int] = FifoQueue(pods, 1.0, demands(3, service_time))
+    queue: ServiceQueue[int] = ServiceQueue(pods, 1.0, demands(3, service_time))
     for job, arrival in enumerate(arrivals):
         queue.arrive(float(arrival), job)
     ends = {done.item: done.ideal_end_s for done in queue.advance(1e9)}
@@ -105,7 +106,7 @@ def test_saturation_is_counted_as_the_target_counts_it(pods: int, load: float) -
     """How long every pod was busy and what was completed meanwhile, at every scrape, to the last digits."""
     experiment = mm1(load, theta=1e6, horizon_s=200, pods=pods, seed=3)
     arrivals = experiment.arrival_plan.draw(stream(3, "arrivals"))
-    queue: FifoQueue[int] = FifoQueue(pods, 1.0, demands(3))
+    queue: ServiceQueue[int] = ServiceQueue(pods, 1.0, demands(3))
     edges = np.linspace(0.0, 200.0, 81)
     run = SimulatedRun(experiment, edges_s=edges, recording=True)
     run.advance(math.inf)

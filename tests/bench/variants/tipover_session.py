@@ -1,7 +1,8 @@
 """Tipover's generator as ``tipover run`` starts it, less the Locust process around it.
 
 A session with its pooled raw sockets, the counts behind its metrics, its progress lines and its health
-file; with the trace written to Parquet, or without. Open loop, Poisson arrivals, one attempt a job.
+file; with the trace written to Parquet, or without. Open loop, Poisson arrivals, one attempt a job; the
+client may have a retry budget or a breaker.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import tempfile  # noqa: E402
 import time  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from domain.experiment import Client, Demand, Experiment, Phase, RunSettings  # noqa: E402
+from domain.experiment import Demand, Experiment, Phase, RunSettings  # noqa: E402
 from domain.lag import LagHistogram  # noqa: E402
 from loadgen.limits import raise_descriptor_limit  # noqa: E402
 from loadgen.request import Job, Request  # noqa: E402
 from loadgen.sender import Destination, HttpSender  # noqa: E402
 from loadgen.session import Session, Share  # noqa: E402
 from meter.counting import AttemptCounts  # noqa: E402
+from tests.bench.budgets.rules import client  # noqa: E402
 from tests.bench.load import REQUEST_PATH, Load  # noqa: E402
 from tests.bench.window import measure  # noqa: E402
 
@@ -31,11 +33,11 @@ _LEAD_S = 0.2
 
 
 def make_session(load: Load, counts: AttemptCounts, out: Path | None, duration_s: float) -> Session:
-    """A session that offers ``rate_per_s`` jobs of one attempt each."""
+    """A session that offers ``rate_per_s`` jobs, each of one attempt that is sent."""
     experiment = Experiment(
         "bench",
         "a steady load",
-        Client(load.timeout_s, 1),
+        client(load.rule, load.timeout_s, storm=load.expected == "timeout"),
         Demand(load.rate_per_s, (Phase("steady", duration_s),)),
         run=RunSettings(seed=os.getpid()),
     )
@@ -52,7 +54,7 @@ def make_session(load: Load, counts: AttemptCounts, out: Path | None, duration_s
     return Session(
         experiment,
         Share(0, 1, time.monotonic() + _LEAD_S),
-        lambda health: HttpSender(destination, make_request, is_success, health),
+        lambda health: HttpSender(destination, make_request, is_success, health, experiment.client),
         out=out,
         progress_fd=os.open(os.devnull, os.O_WRONLY),
         observer=counts,

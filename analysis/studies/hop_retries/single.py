@@ -1,13 +1,14 @@
-"""Seed 003: retries at every hop of a call chain multiply; what a deadline does about it.
+"""One request at a time: how retries at every hop multiply, and how many fit into a deadline.
 
-The deadline is tried on one request at a time, exactly, with a last service that always fails: how many
-attempts reach it before the deadline. How a queue fares under it is a matter for a simulation of load.
+The deadline is tried exactly, with a last service that always fails after the same time: how many attempts
+reach it before the deadline. How a queue fares under it is in ``traps``.
 """
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,9 @@ from analysis.plots.canvas import BLUE, GREEN, INK, ORANGE, VERMILLION
 from analysis.studies.agreement import close, same
 from analysis.studies.chain import Chain, Draws, Reading
 from analysis.studies.chart import log_y, new_chart
-from analysis.studies.claims import Claim, Figure, Progress, StudyResult
+from analysis.studies.claims import Claim, Figure
 from analysis.wording import number, percent
 
-TITLE = "Retries at every hop: a product, a predicate, a deadline"
-CITATION = (
-    '"When does a per-hop retry budget amplify a transient slowdown into a sustained outage?",'
-    " 1 November 2026, in excerpts (003)"
-)
 SOURCE = "003"
 HOPS, ATTEMPTS = 4, 4
 CHAIN = Chain(services=HOPS + 1, max_attempts=ATTEMPTS)
@@ -76,45 +72,51 @@ def attempts_before(hops: int, max_attempts: int, fails_after_s: float, deadline
     return walk.reached
 
 
-def run(effort: float, progress: Progress) -> StudyResult:
-    """Work it out; ``effort`` scales the requests of the Monte Carlo."""
+@dataclass(frozen=True)
+class Alone:
+    """Draws: chains with few failures by rate and reading, chains whose last service fails by rate."""
+
+    requests: int
+    few: dict[tuple[float, Reading], Draws]
+    failing: dict[float, Draws]
+
+
+def work_out(effort: float, progress: Callable[[float], None]) -> Alone:
+    """Draw the chains; ``effort`` scales the requests."""
     requests = max(500, round(REQUESTS * effort))
-    progress("chains with few failures", 0.0)
     readings: tuple[Reading, ...] = ("each hop alone", "only the last")
-    drawn = {(p, r): _draw(p, r, requests) for p in RETRY_RATES for r in readings}
-    progress("chains whose last service fails", 0.4)
+    few = {(p, r): _draw(p, r, requests) for p in RETRY_RATES for r in readings}
+    progress(0.5)
     failing = {p: _draw(p, "only the last", max(200, requests // 20)) for p in PROBABILITIES}
-    progress("deadlines", 0.9)
-    claims = [
+    progress(1.0)
+    return Alone(requests, few, failing)
+
+
+def claims(alone: Alone) -> list[Claim]:
+    """The product, the predicate, the trace, and the deadline of one request."""
+    return [
         _worst_case(),
         _lowered_hop(),
         _predicate(),
-        _guaranteed(failing),
-        *_trace(drawn),
-        *_deadline(),
+        _guaranteed(alone.failing),
+        *_trace(alone.few),
+        _deadline(),
     ]
-    return StudyResult(
-        name="hop-retries",
-        title=TITLE,
-        claims=tuple(claims),
-        figures=(_load_figure(failing), _deadline_figure()),
-        data={
-            "few_failures": [{"p": p, "reading": r, **_plain(d, p, r)} for (p, r), d in drawn.items()],
-            "failing": [{"p": p, **_plain(d, p, "only the last")} for p, d in failing.items()],
-            "deadline": _deadline_rows(),
-            "decisions": _decisions(),
-        },
-        settings={
-            "effort": effort,
-            "source": CITATION,
-            "symbols": "H is the number of hops, R the retries of each, m = R + 1 its attempts, p the share"
-            " of attempts that fail; slack is how many times its usual load a service can take",
-            "requests": requests,
-            "hops": HOPS,
-            "attempts_per_hop": ATTEMPTS,
-            "deadline_s": DEADLINE_S,
-        },
-    )
+
+
+def figures(alone: Alone) -> tuple[Figure, ...]:
+    """The load by failure rate, and the attempts that fit into a deadline."""
+    return _load_figure(alone.failing), _deadline_figure()
+
+
+def data(alone: Alone) -> dict[str, Any]:
+    """Every number behind them."""
+    return {
+        "few_failures": [{"p": p, "reading": r, **_plain(d, p, r)} for (p, r), d in alone.few.items()],
+        "failing": [{"p": p, **_plain(d, p, "only the last")} for p, d in alone.failing.items()],
+        "deadline": _deadline_rows(),
+        "decisions": _decisions(),
+    }
 
 
 def _draw(p: float, reading: Reading, requests: int) -> Draws:
@@ -255,33 +257,23 @@ def _trace(drawn: dict[tuple[float, Reading], Draws]) -> list[Claim]:
     ]
 
 
-def _deadline() -> list[Claim]:
-    rows = {s: attempts_before(HOPS, ATTEMPTS, s, DEADLINE_S) for s in FAILS_AFTER_S}
-    fast, slow = FAILS_AFTER_S[1], FAILS_AFTER_S[-1]
+def _deadline() -> Claim:
+    fast = FAILS_AFTER_S[1]
     lengths = [attempts_before(hops, ATTEMPTS, fast, DEADLINE_S) for hops in LENGTHS]
     bound = math.ceil(DEADLINE_S / fast)
-    return [
-        Claim(
-            "A propagated deadline bounds the work per request, whatever R and H",
-            f"{SOURCE} decision boundary",
-            "bounded",
-            f"at most {bound} attempts for H = 1 to {LENGTHS[-1]}: {', '.join(map(str, lengths))}",
-            max(lengths) <= bound,
-            f"attempts of {1000 * fast:g} ms, one after the other, within {1000 * DEADLINE_S:g} ms:"
-            " min(m^H, D/s)",
-        ),
-        Claim(
-            "A propagated deadline is safe regardless of R and H",
-            f"{SOURCE} decision boundary",
-            "safe",
-            f"{rows[fast]} of 256 attempts get through if each fails after {1000 * fast:g} ms; {rows[slow]}"
-            f" if after {1000 * slow:g} ms",
-            all(reached <= SLACK for reached in rows.values()),
-            "the bound is D/s, deadline over the time one failure takes, so it is safe only if D/s ≤ slack"
-            f" (here {SLACK:g}): a service that fails fast gets nearly the whole worst case within the"
-            " deadline. First test, of single requests; under a queue it remains to be tried",
-        ),
-    ]
+    return Claim(
+        "A propagated deadline bounds the work of a request whose attempts follow one another, whatever R"
+        " and H",
+        f"{SOURCE} decision boundary",
+        "bounded",
+        f"at most {bound} attempts for H = 1 to {LENGTHS[-1]}: {', '.join(map(str, lengths))}",
+        max(lengths) <= bound,
+        f"attempts of {1000 * fast:g} ms within {1000 * DEADLINE_S:g} ms: min(m^H, D/s). A bound is not yet"
+        f" a safe"
+        f" load: with s = {1000 * fast:g} ms nearly the whole worst case of 256 gets through, with s ="
+        f" {1000 * FAILS_AFTER_S[-1]:g} ms {attempts_before(HOPS, ATTEMPTS, FAILS_AFTER_S[-1], DEADLINE_S)}"
+        f" do",
+    )
 
 
 def _deadline_rows() -> list[dict[str, Any]]:

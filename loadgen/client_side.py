@@ -1,0 +1,73 @@
+"""What all jobs of a worker share: the client's rules, its random draws, the wire, the greenlets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from domain.breakers.account import BreakerAccount
+from domain.deadlines import attempt_timeout_s
+from domain.experiment import Experiment
+from domain.streams import Purpose, stream
+from loadgen.crew import Crew
+from loadgen.gates import Gates
+from loadgen.request import Job
+from loadgen.wire import Wire
+
+_ENDLESS_PACE_S = 0.01
+"""A client without an attempt limit makes at most one attempt in this time per job, sent or refused: against
+a service that refuses at once its load would have no bound but the CPU."""
+
+
+class ClientSide:
+    """``sending`` turns False when nothing may be sent any more."""
+
+    __slots__ = (
+        "_chance",
+        "_timeout_s",
+        "client",
+        "crew",
+        "gives_up",
+        "jitter",
+        "pace_s",
+        "policy",
+        "sending",
+        "waits_out",
+        "wire",
+    )
+
+    def __init__(self, experiment: Experiment, worker: int, wire: Wire, crew: Crew) -> None:
+        self.client = experiment.client
+        self.policy = self.client.policy
+        self.wire = wire
+        self.crew = crew
+        self.sending = True
+        self.waits_out = self.client.on_rejection == "after-timeout"
+        self.gives_up = self.client.on_refusal == "give-up"
+        self.pace_s = _ENDLESS_PACE_S if math.isinf(self.client.max_attempts) else 0.0
+        self.jitter = _uniforms(experiment.run.seed, "jitter", worker)
+        self._chance = _uniforms(experiment.run.seed, "breaker", worker)
+        self._timeout_s = self.client.timeout_s
+
+    def timeout_s(self, until_s: float, now_s: float) -> float:
+        """How long an attempt sent now may take, by a job whose deadline is ``until_s``."""
+        return attempt_timeout_s(self._timeout_s, until_s, now_s)
+
+    def lets_through(self, breaker: BreakerAccount, now_s: float) -> bool:
+        """Ask a breaker, with a draw of its own stream."""
+        return breaker.lets_through(now_s, next(self._chance))
+
+    def give_back(self, gates: Gates, attempt: int, price: float) -> None:
+        """Attempt number ``attempt`` is not sent after all: what a budget was paid for it comes back."""
+        if attempt > 1 and gates.budget is not None:
+            gates.budget.withdrawn(price)
+
+    def refused(self, job: Job, attempt: int, due_s: float, now_s: float, reason: str) -> None:
+        """The client itself says no to an attempt that was due at ``due_s``."""
+        self.wire.refuse(job, attempt, due_s, now_s, reason, self.gives_up)
+
+
+def _uniforms(seed: int, purpose: Purpose, worker: int) -> Iterator[float]:
+    rng = stream(seed, purpose, worker)
+    while True:
+        yield from rng.random(1024).tolist()

@@ -1,0 +1,81 @@
+"""The greenlets of a storm: each starts the moment it is asked for, and all can be ended together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gevent import get_hub
+from greenlet import GreenletExit, getcurrent, greenlet
+
+
+class Crew:
+    """Greenlets straight on the event loop, without a queue in between, and their timers.
+
+    ``failed`` is told of an exception that one of them raised, ``left`` whenever one has ended.
+    """
+
+    def __init__(self, failed: Callable[[Exception], None], left: Callable[[], None]) -> None:
+        self._hub = get_hub()
+        self._failed = failed
+        self._left = left
+        self._members: set[greenlet] = set()
+        self._timers: set[Any] = set()
+
+    def start(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Run ``work`` in a greenlet of its own, now; call it from a callback of the event loop only."""
+        member = greenlet(self._run, self._hub)
+        self._members.add(member)
+        member.switch(member, work, arguments)
+
+    def sleep(self, seconds: float) -> None:
+        """Let others run for so long; at least one turn of the loop."""
+        timer = self._hub.loop.timer(max(seconds, 0.0))
+        timer.start(getcurrent().switch, update=True)
+        try:
+            self._hub.switch()
+        finally:
+            timer.close()
+
+    def call_in(self, seconds: float, work: Callable[..., None], *arguments: Any) -> Any:
+        """A timer that starts ``work`` in a greenlet of its own; ``drop`` cancels it."""
+        timer = self._hub.loop.timer(max(seconds, 0.0))
+        self._timers.add(timer)
+        timer.start(self._ring, timer, work, arguments, update=True)
+        return timer
+
+    def drop(self, timer: Any) -> None:
+        """Cancel a timer, rung or not."""
+        self._timers.discard(timer)
+        timer.close()
+
+    def end(self, member: greenlet) -> None:
+        """End one of them as soon as the loop has a turn; what it holds is closed on the way out."""
+        self._hub.loop.run_callback(_end, member)
+
+    def end_all(self) -> None:
+        """End them all, and whatever was still to start."""
+        while self._timers:
+            self._timers.pop().close()
+        for member in list(self._members):
+            self.end(member)
+
+    def _ring(self, timer: Any, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self.drop(timer)
+        self.start(work, *arguments)
+
+    def _run(self, member: greenlet, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        try:
+            work(*arguments)
+        except GreenletExit:
+            pass
+        except Exception as error:  # a bug, or one in the user's own request
+            self._failed(error)
+        finally:
+            self._members.discard(member)
+            self._left()
+
+
+def _end(member: greenlet) -> None:
+    if not member.dead:
+        member.throw(GreenletExit)

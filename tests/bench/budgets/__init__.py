@@ -1,0 +1,1 @@
+"""What retry budgets and breakers cost the generator, each beside a client that has none."""
