@@ -1,9 +1,9 @@
 """The one way functions are compiled to machine code here: by numba, kept on disk, free of the GIL.
 
 numba looks only at a function's own file to see whether what it kept is out of date, not at the files
-of the functions it calls. Compiled functions therefore call only compiled functions of their own file
-and rules of ``domain``, and each state of ``domain`` has a cache directory of its own: what runs is
-never an earlier state of a rule.
+of the functions it calls. Compiled functions therefore call only compiled functions of their own file,
+rules of ``domain`` and, in ``analysis/simulation``, one another, and each state of ``domain`` and of that
+has a cache directory of its own: what runs is never an earlier state of a rule.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.options import DefaultOptions
 
 import domain
 
@@ -50,6 +51,20 @@ def compiled(function: _Function) -> _Function:
     return cast("_Function", numba.njit(cache=True, nogil=True)(function))
 
 
+def compiled_uncounted(function: _Function) -> _Function:
+    """The same for functions that make and return no array: they do not count references to their arguments.
+
+    Whoever calls the outermost of them holds those arguments anyway. Functions that pass a dozen arrays on
+    to one another would otherwise spend most of their time counting. The option is not a public one of numba.
+    """
+    options: dict[str, Any] = {"cache": True, "nogil": True, **_UNCOUNTED}
+    return cast("_Function", numba.njit(**options)(function))
+
+
+# A numba that no longer had the option would only be slower.
+_UNCOUNTED: dict[str, Any] = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+
+
 def compiled_rule(function: _Function) -> _Function:
     """A plain function of ``domain``, compiled together with every function of ``domain`` that it calls.
 
@@ -74,7 +89,8 @@ _RULES: dict[FunctionType, Any] = {}
 
 def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    for file in sorted(Path(str(domain.__file__)).parent.rglob("*.py")):
+    simulation = Path(__file__).parent / "simulation"
+    for file in sorted([*Path(str(domain.__file__)).parent.rglob("*.py"), *simulation.glob("*.py")]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 from domain.breakers.account import BreakerAccount
-from domain.deadlines import attempt_timeout_s
 from domain.experiment import Experiment
 from domain.streams import Purpose, stream
 from loadgen.crew import Crew
@@ -24,14 +23,15 @@ class ClientSide:
 
     __slots__ = (
         "_chance",
-        "_timeout_s",
         "client",
         "crew",
+        "deadline_s",
         "gives_up",
         "jitter",
         "pace_s",
         "policy",
         "sending",
+        "timeout_s",
         "waits_out",
         "wire",
     )
@@ -47,11 +47,8 @@ class ClientSide:
         self.pace_s = _ENDLESS_PACE_S if math.isinf(self.client.max_attempts) else 0.0
         self.jitter = _uniforms(experiment.run.seed, "jitter", worker)
         self._chance = _uniforms(experiment.run.seed, "breaker", worker)
-        self._timeout_s = self.client.timeout_s
-
-    def timeout_s(self, until_s: float, now_s: float) -> float:
-        """How long an attempt sent now may take, by a job whose deadline is ``until_s``."""
-        return attempt_timeout_s(self._timeout_s, until_s, now_s)
+        self.timeout_s = self.client.timeout_s
+        self.deadline_s = self.client.deadline_s
 
     def lets_through(self, breaker: BreakerAccount, now_s: float) -> bool:
         """Ask a breaker, with a draw of its own stream."""

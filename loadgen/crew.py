@@ -8,6 +8,8 @@ from typing import Any
 from gevent import get_hub
 from greenlet import GreenletExit, getcurrent, greenlet
 
+Work = Callable[[Any, Any], None]
+
 
 class Crew:
     """Greenlets straight on the event loop, without a queue in between, and their timers.
@@ -22,11 +24,15 @@ class Crew:
         self._members: set[greenlet] = set()
         self._timers: set[Any] = set()
 
-    def start(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Run ``work`` in a greenlet of its own, now; call it from a callback of the event loop only."""
+    def start(self, work: Work, one: Any, other: Any) -> None:
+        """Run ``work`` in a greenlet of its own, now; call it from a callback of the event loop only.
+
+        It always takes two arguments: unpacking any number of them would put another frame on the stack of
+        the C language, which is copied whenever greenlets are switched.
+        """
         member = greenlet(self._run, self._hub)
         self._members.add(member)
-        member.switch(member, work, arguments)
+        member.switch(member, work, one, other)
 
     def sleep(self, seconds: float) -> None:
         """Let others run for so long; at least one turn of the loop."""
@@ -37,11 +43,11 @@ class Crew:
         finally:
             timer.close()
 
-    def call_in(self, seconds: float, work: Callable[..., None], *arguments: Any) -> Any:
+    def call_in(self, seconds: float, work: Work, one: Any, other: Any) -> Any:
         """A timer that starts ``work`` in a greenlet of its own; ``drop`` cancels it."""
         timer = self._hub.loop.timer(max(seconds, 0.0))
         self._timers.add(timer)
-        timer.start(self._ring, timer, work, arguments, update=True)
+        timer.start(self._ring, timer, work, one, other, update=True)
         return timer
 
     def drop(self, timer: Any) -> None:
@@ -60,13 +66,13 @@ class Crew:
         for member in list(self._members):
             self.end(member)
 
-    def _ring(self, timer: Any, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    def _ring(self, timer: Any, work: Work, one: Any, other: Any) -> None:
         self.drop(timer)
-        self.start(work, *arguments)
+        self.start(work, one, other)
 
-    def _run(self, member: greenlet, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    def _run(self, member: greenlet, work: Work, one: Any, other: Any) -> None:
         try:
-            work(*arguments)
+            work(one, other)
         except GreenletExit:
             pass
         except Exception as error:  # a bug, or one in the user's own request

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from domain.breakers import decide as breakers
 from domain.breakers.account import BreakerAccount
 from domain.budgets import decide as budgets
@@ -11,12 +9,18 @@ from domain.budgets.account import BudgetAccount
 from domain.experiment import Client
 
 
-@dataclass(frozen=True, slots=True)
 class Gates:
-    """The accounts of one client; None is a rule that lets everything pass, so that it costs nothing."""
+    """The accounts of one client; None is a rule that lets everything pass, so that it costs nothing.
 
-    budget: BudgetAccount | None
-    breaker: BreakerAccount | None
+    ``keep_account`` says whether anybody has to be told how attempts end.
+    """
+
+    __slots__ = ("breaker", "budget", "keep_account")
+
+    def __init__(self, budget: BudgetAccount | None, breaker: BreakerAccount | None) -> None:
+        self.budget = budget
+        self.breaker = breaker
+        self.keep_account = budget is not None or breaker is not None
 
     def ended(self, now_s: float, attempt: int, succeeded: bool, price: float) -> None:
         """An attempt that was sent has ended, for which the budget had been paid ``price``."""

@@ -25,6 +25,7 @@ from greenlet import getcurrent, greenlet
 
 from domain.attempts import Outcome
 from domain.budgets.decide import FAILED, REFUSED
+from domain.deadlines import attempt_timeout_s
 from domain.hedging import Hedging
 from domain.retry import cause
 from domain.trace import BREAKER_REASON, BUDGET_REASON
@@ -44,7 +45,7 @@ class _Copy(NamedTuple):
 
 
 class HedgedJob:
-    """One job; ``run`` sends its first copy in the caller's greenlet, every other gets one of its own."""
+    """One job; each of its copies is sent in a greenlet of its own."""
 
     __slots__ = ("_gates", "_hedging", "_job", "_more", "_next", "_on_wire", "_side", "_until_s", "_used")
 
@@ -53,18 +54,17 @@ class HedgedJob:
         self._hedging = hedging
         self._job = job
         self._gates = gates
-        self._until_s = job.planned_s + side.client.deadline_s
+        self._until_s = job.planned_s + side.deadline_s
         self._on_wire: dict[int, _Copy] = {}
         self._used = 0
         self._next: Any = None
         self._more = True
 
-    def run(self) -> None:
-        """Send the first copy, and see to the others from then on."""
-        self._copy(self._job.planned_s, FAILED)
+    def send_copy(self, due_s: float, why: int = FAILED) -> None:
+        """One copy from beginning to end, which sees to it that the next one goes out when it is due.
 
-    def _copy(self, due_s: float, why: int) -> None:
-        """One copy from beginning to end; ``why`` says how the last one failed, for the budget."""
+        ``why`` says how the last one failed, for the budget.
+        """
         side, now_s = self._side, self._side.wire.now_s
         self._next = None
         self._used = number = self._used + 1
@@ -95,7 +95,7 @@ class HedgedJob:
 
     def _exchange(self, number: int, due_s: float, sent_s: float, price: float) -> None:
         wire, gates = self._side.wire, self._gates
-        timeout_s = self._side.timeout_s(self._until_s, sent_s)
+        timeout_s = attempt_timeout_s(self._side.timeout_s, self._until_s, sent_s)
         key = wire.begin(self._job, number, due_s, sent_s)
         if gates.budget is not None:
             gates.budget.sent(sent_s, number)
@@ -128,7 +128,7 @@ class HedgedJob:
         self._unschedule()
         if self._more and self._used < self._hedging.copies and due_s < self._until_s:
             wait_s = due_s - self._side.wire.now_s
-            self._next = self._side.crew.call_in(wait_s, self._copy, due_s, why)
+            self._next = self._side.crew.call_in(wait_s, self.send_copy, due_s, why)
 
     def _unschedule(self) -> None:
         if self._next is not None:

@@ -15,6 +15,7 @@ from gevent import get_hub
 from gevent.event import Event
 
 from domain.attempts import Outcome
+from domain.budgets.decide import FAILED
 from domain.experiment import Experiment
 from domain.observer import AttemptObserver, NullObserver
 from loadgen.client_side import ClientSide
@@ -24,7 +25,7 @@ from loadgen.health import Health
 from loadgen.hedged import HedgedJob
 from loadgen.recorder import Recorder
 from loadgen.request import Job
-from loadgen.retrying import RetryingJob
+from loadgen.retrying import Retrying
 from loadgen.schedule import Schedule
 from loadgen.wire import Counts, Sender, Wire
 
@@ -59,7 +60,9 @@ class Storm:
         )
         self._crew = Crew(self._failed, self._finish_if_idle)
         self._side = ClientSide(experiment, health.worker, self._wire, self._crew)
+        self._retrying = Retrying(self._side)
         self._gates = gates_of(experiment.client)
+        self._hedging = experiment.client.hedging
         self._schedule = Schedule(experiment, health.worker, health.workers)
         self._hub = get_hub()
         self._timer: Any = None
@@ -129,14 +132,15 @@ class Storm:
             self._arm()
 
     def _start_job(self, planned_s: float) -> None:
-        job = Job(self._index * self.health.workers + self.health.worker, planned_s, self.health.worker)
+        health = self.health
+        job = Job(self._index * health.workers + health.worker, planned_s, health.worker)
         gates = self._gates[self._index % len(self._gates)]
         self._index += 1
-        hedging = self.experiment.client.hedging
-        if hedging is None:
-            self._crew.start(RetryingJob(self._side, job, gates).run)
+        if self._hedging is None:
+            self._crew.start(self._retrying.run, job, gates)
         else:
-            self._crew.start(HedgedJob(self._side, hedging, job, gates).run)
+            hedged = HedgedJob(self._side, self._hedging, job, gates)
+            self._crew.start(hedged.send_copy, planned_s, FAILED)
 
     def _drain(self) -> None:
         """All phases are over: nothing new is sent, what is open may take until its deadline."""

@@ -13,6 +13,8 @@ from loadgen.health import Health
 from loadgen.recorder import Recorder
 from loadgen.request import Job
 
+_OK = Outcome.OK
+
 
 class Sender(Protocol):
     """Sends one attempt."""
@@ -94,10 +96,10 @@ class Wire:
         took_s = done_s - sent_s
         if key not in self._recorder.open:
             return None
-        if outcome is Outcome.OK and took_s > timeout_s:
+        if outcome is _OK and took_s > timeout_s:
             outcome = Outcome.LATE
         self._recorder.ended(key, done_s, outcome, status)
-        if outcome is Outcome.OK:
+        if outcome is _OK:
             self.counts.answered += 1
         else:
             self.counts.failed += 1

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from domain import codel
-from domain.admission import FULL, INSTEAD_OF_RETRY, OVER_LIMIT, REASONS, Admission, verdict
+from domain.admission import ADMITTED, INSTEAD_OF_RETRY, REASONS, Admission, verdict
 from domain.deadlines import expired
 from domain.limits.account import LimitAccount
 from domain.queue_order import CODES, takes_newest
@@ -82,13 +82,13 @@ class Gate(Generic[T]):
         self.arrived += 1
         admission, line = self._admission, self.line
         displaces = admission.first_before_retry and attempt == 1 and line.has_retries
-        limit = self.limit
+        limit = math.inf if self._limit is None else self._limit.limit
         found = verdict(self.in_system, len(line), running, pods, self._places, limit, displaces)
-        if found in (OVER_LIMIT, FULL):
-            self._depart(Departure(item, now_s, fate="rejected", reason=REASONS[found]))
-            return None
         if found == INSTEAD_OF_RETRY:
             self._throw_away(line.take_newest_retry(), now_s, "rejected", REASONS[found])
+        elif found != ADMITTED:
+            self._depart(Departure(item, now_s, fate="rejected", reason=REASONS[found]))
+            return None
         self.in_system += 1
         demand = next(self._demand)
         fails = admission.error_rate > 0 and next(self._draws) < admission.error_rate

@@ -10,8 +10,9 @@ from typing import Protocol
 from target_service.completions import Ticket
 from target_service.draws import demands, error_draws
 from target_service.gate import Departure
-from target_service.queue import QueueState, ServiceQueue
+from target_service.queue import ServiceQueue
 from target_service.settings import Order, TargetSettings
+from target_service.state import QueueState
 
 Deliver = Callable[[Departure[Ticket]], None]
 """Called on the loop with everything that leaves, in the order it happens."""

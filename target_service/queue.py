@@ -18,33 +18,11 @@ from domain.admission import Admission
 from domain.degradation import NO_DEGRADATION, rate_share
 from target_service.gate import Departure, Gate
 from target_service.settings import CapacityChange
+from target_service.state import QueueState, state_of
 from target_service.waiting import Admitted
 from target_service.work_clock import WorkClock
 
 T = TypeVar("T")
-
-
-class QueueState(NamedTuple):
-    """What a queue looks like at one time; see ``docs/run-directory.md`` for each field."""
-
-    pods: int
-    rate_per_pod: float
-    capacity_factor: float
-    rate_share: float
-    queue_depth: int
-    in_service: int
-    backlog_s: float
-    arrived: int
-    completed: int
-    errors: int
-    rejected: int
-    shed: int
-    expired: int
-    cancelled: int
-    limit: float | None
-    busy_s: float
-    saturated_s: float
-    saturated_completed: int
 
 
 class _Running(NamedTuple, Generic[T]):
@@ -87,6 +65,7 @@ class ServiceQueue(Generic[T]):
         self._changes: list[tuple[float, int, CapacityChange]] = []
         self._orders = 0
         self._next_s = math.inf
+        self._change_next = False
         self._busy_done_s = 0.0
         self._saturated_done_s = 0.0
         self._saturated_since_u: float | None = None
@@ -178,26 +157,17 @@ class ServiceQueue(Generic[T]):
         """The queue at ``now_s``. What falls due by then stays for ``advance``."""
         if now_s >= self._next_s:
             self._run_to(now_s)
-        gate, w, u = self._gate, self._clock.w_at(now_s), self._clock.u_at(now_s)
+        w, u = self._clock.w_at(now_s), self._clock.u_at(now_s)
         left = sum(job.end_w - max(w, job.start_w) for job in self._running)
         saturated = 0.0 if self._saturated_since_u is None else max(0.0, u - self._saturated_since_u)
-        fates = gate.fates
-        return QueueState(
+        return state_of(
+            self._gate,
             pods=self.pods,
             rate_per_pod=self.rate_per_pod,
             capacity_factor=self.capacity_factor,
             rate_share=self._rate_share(),
-            queue_depth=len(gate.line),
             in_service=len(self._running),
-            backlog_s=(gate.line.work + left) / (self.pods * self.rate_per_pod),
-            arrived=gate.arrived,
-            completed=gate.completed,
-            errors=fates["error"],
-            rejected=fates["rejected"],
-            shed=fates["shed"],
-            expired=fates["expired"],
-            cancelled=fates["cancelled"],
-            limit=gate.limit if gate.limit < math.inf else None,
+            work_left=left,
             busy_s=self._busy_done_s + sum(max(0.0, u - job.start_u) for job in self._running),
             saturated_s=self._saturated_done_s + saturated,
             saturated_completed=self.saturated_completed,
@@ -208,23 +178,20 @@ class ServiceQueue(Generic[T]):
         running = sorted(self._running, key=lambda job: job.order)
         return [job.admitted.item for job in running] + [one.item for one in self._gate.line]
 
-    def _first_end_s(self) -> float:
-        return self._clock.time_of(self._running[0].end_w) if self._running else math.inf
-
     def _plan(self) -> None:
-        self._next_s = self._first_end_s()
-        if self._changes and self._changes[0][0] < self._next_s:
+        self._next_s = self._clock.time_of(self._running[0].end_w) if self._running else math.inf
+        # What ends exactly when the capacity changes has ended.
+        self._change_next = bool(self._changes) and self._changes[0][0] < self._next_s
+        if self._change_next:
             self._next_s = self._changes[0][0]
 
     def _run_to(self, now_s: float) -> None:
         while self._next_s <= now_s:
-            end_s = self._first_end_s()
-            # What ends exactly when the capacity changes has ended.
-            if self._changes and self._changes[0][0] < end_s:
+            if self._change_next:
                 at_s, _, change = self._changes.pop(0)
                 self._change(max(at_s, self._clock.turned_s), change)
             else:
-                self._complete(end_s)
+                self._complete(self._next_s)
             self._plan()
 
     def _complete(self, end_s: float) -> None:

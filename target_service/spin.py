@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 import threading
 import time
 from collections import deque
@@ -20,8 +19,8 @@ from target_service.completions import Ticket
 from target_service.draws import demands, error_draws
 from target_service.gate import Gate
 from target_service.pods import Deliver
-from target_service.queue import QueueState
 from target_service.settings import CapacityChange, Order, TargetSettings
+from target_service.state import QueueState, state_of
 from target_service.waiting import Admitted
 
 _BLOCK = bytes(64 * 1024)
@@ -119,23 +118,14 @@ class SpinPods:
                 for one in running
                 if one.service_s > 0
             )
-            gate = self._gate
-            return QueueState(
+            return state_of(
+                self._gate,
                 pods=self._pods,
                 rate_per_pod=self._rate_per_pod,
                 capacity_factor=self._factor,
                 rate_share=1.0,
-                queue_depth=len(gate.line),
                 in_service=len(running),
-                backlog_s=(gate.line.work + left) / (self._pods * self._rate_per_pod),
-                arrived=gate.arrived,
-                completed=gate.completed,
-                errors=gate.fates["error"],
-                rejected=gate.fates["rejected"],
-                shed=gate.fates["shed"],
-                expired=gate.fates["expired"],
-                cancelled=gate.fates["cancelled"],
-                limit=gate.limit if gate.limit < math.inf else None,
+                work_left=left,
                 busy_s=self._busy_done_s + sum(given),
                 saturated_s=self._saturated_s,
                 saturated_completed=self._saturated_completed,

@@ -40,7 +40,8 @@ class WorkClock:
         """When W reaches ``w`` at this rate; inf if it never does."""
         if self.rate <= 0:
             return math.inf
-        return self._from_s + max(0.0, w - self._from_w) / self.rate
+        ahead = w - self._from_w
+        return self._from_s + ahead / self.rate if ahead > 0 else self._from_s
 
     def turn(self, at_s: float, w: float, rate: float) -> None:
         """Go on at another rate from ``at_s``, where W is ``w``."""

@@ -68,7 +68,8 @@ def failing_amplification(client: Client, arrival_rate_per_s: float) -> float:
 
     - **adaptive throttling**: nothing is accepted, so with n requests in its window W it sends 1/(n + 1) of
       them whatever K is. With a asks per job n is Poisson with mean aλW, so A = (1 − e^(−aλW))/(λW): about
-      one attempt a window and client, and none per job as λW grows.
+      one attempt a window and client, and none per job as λW grows. (Jobs that clients take in turn, or that
+      come again, are not quite Poisson: that moves A by a share of about 1/(λW).)
     - **circuit breaker**: it never closes again. Every cycle of open time, wait for the first call, and the
       time until enough probes have timed out (or ``half_open_s``) sends its probes: A = probes/(λ · cycle).
       At few calls per timeout the retries of probes are probes, too. Means stand for chances here, which

@@ -74,7 +74,9 @@ def _catalogue() -> dict[str, Mitigation]:
         found[name] = Mitigation(name, COMBINATION, sentence, _after(bare, *(part.apply for part in steps)))
     for preset in PRESETS.values():
         found[preset.name] = _on_bare(
-            Mitigation(preset.name, PRESET, f"A client as deployed: {preset.source}.", _with_client(preset.settings))
+            Mitigation(
+                preset.name, PRESET, f"A client as deployed: {preset.source}.", _with_client(preset.settings)
+            )
         )
     return found
 

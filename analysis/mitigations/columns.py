@@ -54,7 +54,7 @@ class Column:
 
 
 _STORM = (
-    Column("trapped", STORM, "outcome", "what becomes of the scenario's own storm", "outcome", 0.0, 1.0),
+    Column("down", STORM, "outcome", "what becomes of the scenario's own storm", "outcome", 0.0, 1.0),
     Column(
         "recovery_s",
         STORM,

@@ -14,6 +14,7 @@ from analysis.mitigations.mitigation import Mitigation
 from analysis.mitigations.prediction import predicted_amplification
 from analysis.mitigations.score import Score, score
 from analysis.mitigations.trials import Numbers, Trial, trials
+from analysis.result import Outcome
 from analysis.seeds import available_cores, expected_attempts, expected_bytes, seeds_of, simulation_s
 from analysis.simulation.observed import observe
 from analysis.simulation.runs import run_of
@@ -21,6 +22,7 @@ from domain.experiment import Experiment
 
 LOW, HIGH = 0.05, 0.95
 RECOVERY_TOLERANCE = 0.15
+_DOWN: dict[Outcome, float] = {"healthy": 0.0, "recovered": 0.0, "undecided": 0.5, "trapped": 1.0}
 LIKELY = 0.05
 """An outcome of fewer of the seeds than this is not what a live run should show."""
 
@@ -48,6 +50,11 @@ class Row:
     values: Numbers
     recovery_band_s: tuple[float, float] | None = None
     live: LiveRun | None = None
+
+    @property
+    def gets_up(self) -> bool:
+        """Whether the service is well again in every seed, or never fell."""
+        return set(self.outcomes) <= {"healthy", "recovered"}
 
     @property
     def agrees(self) -> bool | None:
@@ -184,7 +191,7 @@ def _row(
     mitigated = mitigation.apply(experiment)
     recoveries = [s.recovery_s for s in storms if s.outcome == "recovered" and s.recovery_s is not None]
     values: Numbers = {
-        "trapped": float(np.mean([s.outcome == "trapped" for s in storms])),
+        "down": float(np.mean([_DOWN[s.outcome] for s in storms])),
         "recovery_s": float(np.median(recoveries)) if recoveries else None,
         "end_goodput": _mean(s.goodput_ratio for s in storms),
         "wasted": _mean(s.wasted for s in storms),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -33,6 +35,9 @@ from analysis.result import FluidTrace, Prediction
 from analysis.wording import number
 from domain.experiment import Experiment
 
+if TYPE_CHECKING:
+    from analysis.simulation.bands import Rates
+
 SIZE_IN = (10.0, 6.6)
 BACKLOG = "backlog, s of work"
 AXIS_NOTE = "linear below T, logarithmic above"
@@ -50,14 +55,15 @@ def draw_forecast(experiment: Experiment, prediction: Prediction) -> Plot:
     rates = figure.add_axes((LEFT, 0.14, RIGHT - LEFT, 0.25))
     end_s = max(experiment.duration_s, 1e-9)
     draw_phase_strip(figure, experiment, bottom=0.862, height=0.034)
-    for axes, label in ((wait, BACKLOG), (rates, "fluid model, per second")):
+    model = "mean of the seeds" if prediction.simulated else "fluid model"
+    for axes, label in ((wait, BACKLOG), (rates, f"{model}, per second")):
         tint_phases(axes, experiment)
         dress(axes, end_s, label, experiment.run.speedup)
     wait.set_xlabel("")
     wait.tick_params(labelbottom=False)
     draw_key(figure, _draw_wait(wait, experiment, prediction), bottom=0.425)
-    draw_key(figure, _draw_rates(rates, prediction.fluid))
-    caption = "Backlog over the full fleet's capacity: the fluid model, and 5–95% of simulated runs."
+    draw_key(figure, _draw_rates(rates, _path(prediction)))
+    caption = f"Backlog over the full fleet's capacity: the {model}, and 5–95% of simulated runs."
     return Plot("forecast", title, caption, f"Line chart of the backlog over time. {title}.", png_of(figure))
 
 
@@ -89,21 +95,25 @@ def _draw_wait(axes: Axes, experiment: Experiment, prediction: Prediction) -> li
     return [*handles, draw_timeout(axes, timeout)]
 
 
-def _draw_rates(axes: Axes, fluid: FluidTrace | None) -> list[Artist]:
-    """The lower picture: the fluid model's rates and the capacity."""
-    if fluid is None:
+def _path(prediction: Prediction) -> FluidTrace | Rates | None:
+    """What there are rates of: the fluid model, or else the seeds."""
+    bands = prediction.bands
+    return prediction.fluid if prediction.fluid is not None or bands is None else bands.rates
+
+
+def _draw_rates(axes: Axes, path: FluidTrace | Rates | None) -> list[Artist]:
+    """The lower picture: the rates and the capacity."""
+    if path is None:
         return []
     lines = (
-        (fluid.ingress_per_s, VERMILLION, 1.4, "-", "ingress"),
-        (fluid.demand_per_s, SKY, 1.4, "-", "demand"),
-        (fluid.goodput_per_s, GREEN, 1.4, "-", "goodput"),
-        (fluid.capacity_per_s, INK, 1.1, DOTTED, "capacity"),
+        (path.ingress_per_s, VERMILLION, 1.4, "-", "ingress"),
+        (path.demand_per_s, SKY, 1.4, "-", "demand"),
+        (path.goodput_per_s, GREEN, 1.4, "-", "goodput"),
+        (path.capacity_per_s, INK, 1.1, DOTTED, "capacity"),
     )
     handles: list[Artist] = []
     for values, color, width, style, label in lines:
-        handles += axes.plot(
-            fluid.t_s, masked(values), color=color, lw=width, ls=style, label=label, zorder=3
-        )
+        handles += axes.plot(path.t_s, masked(values), color=color, lw=width, ls=style, label=label, zorder=3)
     axes.set_ylim(0, 1.15 * max(highest(*(line[0] for line in lines)), 1e-9))
     return handles
 

@@ -59,16 +59,15 @@ def draw_tradeoffs(matrix: Matrix) -> Plot:
 
 
 def tradeoffs_title(matrix: Matrix) -> str:
-    """How many of the mitigations keep the service out of the trap."""
+    """How many of the mitigations get the service out of its failure."""
     rows = [row for row in matrix.rows if row.mitigation.group != NONE]
-    safe = sum(row.outcomes.get("trapped", 0) == 0 for row in rows)
-    bare = next((row for row in matrix.rows if row.mitigation.name == "none"), None)
-    trapped = bare.outcomes.get("trapped", 0) / max(1, sum(bare.outcomes.values())) if bare else 0.0
+    name, bare = matrix.experiment.name, next((r for r in matrix.rows if r.mitigation.name == "none"), None)
     if not rows:
-        return f"{matrix.experiment.name} without any mitigation"
-    if trapped == 0:
-        return f"{matrix.experiment.name} is no trap as it is; what {len(rows)} mitigations cost"
-    return f"{safe} of {len(rows)} mitigations keep {matrix.experiment.name} from being trapped in any seed"
+        return f"{name} without any mitigation"
+    if bare is not None and bare.gets_up:
+        return f"{name} gets up without any mitigation; what {len(rows)} of them cost"
+    safe = sum(row.gets_up for row in rows)
+    return f"{safe} of {len(rows)} mitigations get {name} up again in every seed"
 
 
 def _lefts() -> tuple[list[float], float]:

@@ -12,6 +12,7 @@ import numpy as np
 from analysis.estimators import measure
 from analysis.result import QUANTITIES, Floats, Values
 from analysis.seeds import available_cores
+from analysis.simulation.counts import Counts
 from analysis.simulation.observed import observe
 from analysis.verdict import judge
 from domain.experiment import Experiment
@@ -51,6 +52,17 @@ class Envelope:
 
 
 @dataclass(frozen=True)
+class Rates:
+    """Per second, averaged over the seeds; arrays of shape (n,), over the stretch that begins at ``t_s``."""
+
+    t_s: Floats
+    demand_per_s: Floats
+    ingress_per_s: Floats
+    goodput_per_s: Floats
+    capacity_per_s: Floats
+
+
+@dataclass(frozen=True)
 class Bands:
     """Bands of ``QUANTITIES`` in scenario time; ``outcomes`` and ``after_shed`` count seeds."""
 
@@ -59,6 +71,7 @@ class Bands:
     after_shed: Mapping[str, int]
     values: Mapping[str, Band]
     backlog: Envelope
+    rates: Rates | None = None
 
     def share(self, outcome: str) -> float:
         """Share of the seeds with this outcome."""
@@ -71,6 +84,8 @@ class _Seen:
     after_shed: str | None
     values: Values
     backlog_s: Floats
+    rates: Floats
+    """Demand, ingress and goodput per second, shape (3, ENVELOPE_POINTS)."""
 
 
 def simulate_bands(
@@ -99,6 +114,7 @@ def simulate_bands(
         after_shed=dict(Counter(s.after_shed for s in seen if s.after_shed is not None)),
         values={key: Band.of(values) for key, values in found.items() if values},
         backlog=_envelope(experiment, np.stack([s.backlog_s for s in seen])),
+        rates=_rates(experiment, np.mean([s.rates for s in seen], axis=0)),
     )
 
 
@@ -114,8 +130,32 @@ def _see(experiment: Experiment) -> _Seen:
     t, backlog_s = run.counts.edges_s[1:], run.counts.backlog_s[0]
     at = np.linspace(0.0, run.counts.edges_s[-1], ENVELOPE_POINTS)
     return _Seen(
-        measurement.outcome, measurement.after_shed, dict(measurement.values), np.interp(at, t, backlog_s)
+        measurement.outcome,
+        measurement.after_shed,
+        dict(measurement.values),
+        np.interp(at, t, backlog_s),
+        _per_second(run.counts),
     )
+
+
+def _per_second(counts: Counts) -> Floats:
+    edges = np.linspace(0.0, counts.edges_s[-1], ENVELOPE_POINTS + 1)
+    rows = []
+    for windows in (counts.jobs[0], counts.attempts[0], counts.answered[0]):
+        so_far = np.concatenate([[0.0], np.cumsum(windows)])
+        rows.append(np.diff(np.interp(edges, counts.edges_s, so_far)) / np.diff(edges))
+    return np.stack(rows)
+
+
+def _rates(experiment: Experiment, means: Floats) -> Rates:
+    t_s = np.linspace(0.0, experiment.duration_s, ENVELOPE_POINTS + 1)[:-1]
+    service = experiment.service
+    assert service is not None
+    ends = [p.end_s for p in experiment.placed_phases]
+    factors = np.array([p.phase.capacity_factor for p in experiment.placed_phases])
+    phase = np.minimum(np.searchsorted(ends, t_s, side="right"), len(ends) - 1)
+    demand, ingress, goodput = means
+    return Rates(t_s, demand, ingress, goodput, service.capacity_per_s * factors[phase])
 
 
 def _envelope(experiment: Experiment, backlog_s: Floats) -> Envelope:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 
-from analysis.compiled import compiled, compiled_rule
+from analysis.compiled import compiled_rule, compiled_uncounted
 from analysis.simulation import event_state as es
 from analysis.simulation.event_state import Records, State
+from analysis.simulation.kernel import Floats
 from domain import admission, codel, deadlines, degradation, queue_order, service_time
 from domain.limits import decide as limits
 
@@ -31,7 +32,7 @@ _ADMITTED, _INSTEAD_OF_RETRY = admission.ADMITTED, admission.INSTEAD_OF_RETRY
 _NO_LIMIT = limits.NONE
 
 
-@compiled
+@compiled_uncounted
 def push(heap: Records, size: int, at: float, order: int, slot: int, kind: int) -> None:
     """Add an entry to a heap of ``size`` entries, least ``at`` first, then least ``order``."""
     here = size
@@ -47,7 +48,7 @@ def push(heap: Records, size: int, at: float, order: int, slot: int, kind: int) 
     heap[here].kind = kind
 
 
-@compiled
+@compiled_uncounted
 def pop(heap: Records, size: int) -> None:
     """Take the first entry off a heap of ``size`` entries."""
     last = size - 1
@@ -70,49 +71,44 @@ def pop(heap: Records, size: int) -> None:
     heap[here] = heap[last]
 
 
-@compiled
-def work_at(state: State, now_s: float) -> float:
+@compiled_uncounted
+def work_at(place: Records, now_s: float) -> float:
     """W."""
-    place = state.place[0]
     return float(place.from_w + place.rate * (now_s - place.from_s))
 
 
-@compiled
-def uptime_at(state: State, now_s: float) -> float:
+@compiled_uncounted
+def uptime_at(place: Records, now_s: float) -> float:
     """U."""
-    place = state.place[0]
     if place.rate > 0.0:
         return float(place.from_u + (now_s - place.from_s))
     return float(place.from_u)
 
 
-@compiled
-def next_end_s(state: State) -> float:
+@compiled_uncounted
+def next_end_s(place: Records, running: Records) -> float:
     """When the next attempt has been served; inf if none is in service or the rate is 0."""
-    place = state.place[0]
     if place.running == 0 or place.rate <= 0.0:
         return math.inf
-    left_w = state.running[0].at - place.from_w
+    left_w = running[0].at - place.from_w
     return float(place.from_s + max(0.0, left_w) / place.rate)
 
 
-@compiled
-def turn(state: State, now_s: float, now_w: float) -> None:
+@compiled_uncounted
+def turn(rules: Records, place: Records, now_s: float, now_w: float) -> None:
     """Go on at the rate that holds from now on."""
-    rules, place = state.rules[0], state.place[0]
     rate = place.base_rate
     if rules.degrades:
         rate *= _rate_share(float(place.waiting + place.running), rules.floor, rules.half_queue)
-    place.from_u = uptime_at(state, now_s)
+    place.from_u = uptime_at(place, now_s)
     place.from_s = now_s
     place.from_w = now_w
     place.rate = rate
 
 
-@compiled
-def tell(state: State, slot: int, outcome: int) -> None:
+@compiled_uncounted
+def tell(place: Records, slots: Records, slot: int, outcome: int) -> None:
     """Let the client of an attempt learn how it ended, if it still waits for it."""
-    place, slots = state.place[0], state.slots
     if slots[slot].client != es.ON_WIRE:
         return
     slots[slot].told = outcome
@@ -124,13 +120,12 @@ def tell(state: State, slot: int, outcome: int) -> None:
     place.out_last = slot
 
 
-@compiled
-def free_if_over(state: State, slot: int) -> None:
+@compiled_uncounted
+def free_if_over(place: Records, slots: Records, slot: int) -> None:
     """Free the slot of an attempt that neither its client nor the service has any more.
 
     One whose outcome is still in the list to be told stays until it has been read.
     """
-    place, slots = state.place[0], state.slots
     over = slots[slot].client == es.GONE and slots[slot].server == es.NOWHERE
     if over and slots[slot].told == es.NOBODY:
         slots[slot].order = 0
@@ -139,63 +134,70 @@ def free_if_over(state: State, slot: int) -> None:
         place.free_slots += 1
 
 
-@compiled
+@compiled_uncounted
 def arrive(state: State, now_s: float, slot: int) -> None:
     """An attempt arrives, once everything that has ended by now is told."""
     rules, place, slots = state.rules[0], state.place[0], state.slots
-    waiting, running = place.waiting, place.running
-    limit = math.inf
+    running, limit, draws = state.running, state.limit, state.draws
+    waiting, serving = place.waiting, place.running
+    most = math.inf
     if rules.limit != _NO_LIMIT:
-        limit = _limit(rules.limit, rules.limit_rule, state.limit)
+        most = _limit(rules.limit, rules.limit_rule, limit)
     displaces = rules.first_before_retry and slots[slot].attempt == 1 and place.newest_retry >= 0
-    found = _verdict(waiting + running, waiting, running, rules.pods, rules.places, limit, displaces)
+    found = _verdict(waiting + serving, waiting, serving, rules.pods, rules.places, most, displaces)
     if found == _INSTEAD_OF_RETRY:
         retry = place.newest_retry
-        _unlink(state, retry)
-        _left(state, now_s, retry, True)
-        tell(state, retry, es.REJECTED)
-        free_if_over(state, retry)
+        _unlink(rules, place, slots, retry)
+        _left(rules, slots, limit, now_s, retry, True)
+        tell(place, slots, retry, es.REJECTED)
+        free_if_over(place, slots, retry)
     elif found != _ADMITTED:
-        tell(state, slot, es.REJECTED)
+        tell(place, slots, slot, es.REJECTED)
         return
 
     if rules.work == _EXPONENTIAL:
-        work = _exponential_work(state.draws.service)
+        work = _exponential_work(draws.service)
     else:
-        work = _draw_work(rules.work, rules.shape, state.draws.service)
+        work = _draw_work(rules.work, rules.shape, draws.service)
     slots[slot].work = work
     if rules.error_rate > 0.0:
-        slots[slot].error = state.draws.errors.random() < rules.error_rate
-    slots[slot].in_system = place.waiting + running + 1
-    now_w = work_at(state, now_s)
-    if running < rules.pods:
+        slots[slot].error = draws.errors.random() < rules.error_rate
+    slots[slot].in_system = place.waiting + serving + 1
+    now_w = work_at(place, now_s)
+    if serving < rules.pods:
         if rules.codel:
             _sheds(rules.codel_target_s, rules.codel_interval_s, place.codel, now_s, 0.0)
-        _start(state, slot, now_w, uptime_at(state, now_s))
+        _start(rules, place, slots, running, slot, now_w, uptime_at(place, now_s))
     else:
-        _wait(state, slot)
+        _wait(rules, place, slots, slot)
     if rules.degrades:
-        turn(state, now_s, now_w)
+        turn(rules, place, now_s, now_w)
 
 
-@compiled
-def _start(state: State, slot: int, now_w: float, now_u: float) -> None:
-    rules, place, slots = state.rules[0], state.place[0], state.slots
+@compiled_uncounted
+def _start(
+    rules: Records,
+    place: Records,
+    slots: Records,
+    running: Records,
+    slot: int,
+    now_w: float,
+    now_u: float,
+) -> None:
     slots[slot].server = es.RUNS
     slots[slot].start_w = now_w
     slots[slot].start_u = now_u
     place.started += 1
     place.started_w += slots[slot].work
     end_w = now_w + slots[slot].work
-    push(state.running, place.running, end_w, place.started, slot, 0)
+    push(running, place.running, end_w, place.started, slot, 0)
     place.running += 1
     if place.running == rules.pods and place.saturated_since_u < 0.0:
         place.saturated_since_u = now_u
 
 
-@compiled
-def _wait(state: State, slot: int) -> None:
-    rules, place, slots = state.rules[0], state.place[0], state.slots
+@compiled_uncounted
+def _wait(rules: Records, place: Records, slots: Records, slot: int) -> None:
     newest = place.newest
     slots[slot].server = es.WAITS
     slots[slot].older = newest
@@ -216,10 +218,9 @@ def _wait(state: State, slot: int) -> None:
         place.newest_retry = slot
 
 
-@compiled
-def _unlink(state: State, slot: int) -> None:
+@compiled_uncounted
+def _unlink(rules: Records, place: Records, slots: Records, slot: int) -> None:
     """Take an attempt out of those that wait."""
-    rules, place, slots = state.rules[0], state.place[0], state.slots
     older, newer = slots[slot].older, slots[slot].newer
     if older >= 0:
         slots[older].newer = newer
@@ -245,93 +246,95 @@ def _unlink(state: State, slot: int) -> None:
         place.waiting_w -= slots[slot].work
 
 
-@compiled
-def _left(state: State, now_s: float, slot: int, dropped: bool) -> None:
+@compiled_uncounted
+def _left(rules: Records, slots: Records, limit: Floats, now_s: float, slot: int, dropped: bool) -> None:
     """An attempt that had been admitted has left: tell the limit."""
-    rules = state.rules[0]
     if rules.limit != _NO_LIMIT:
-        sojourn_s = now_s - state.slots[slot].sent_s
-        in_system = float(state.slots[slot].in_system)
-        _note_ended(rules.limit, rules.limit_rule, state.limit, now_s, sojourn_s, in_system, dropped)
+        sojourn_s = now_s - slots[slot].sent_s
+        in_system = float(slots[slot].in_system)
+        _note_ended(rules.limit, rules.limit_rule, limit, now_s, sojourn_s, in_system, dropped)
 
 
-@compiled
-def _drop(state: State, now_s: float, slot: int) -> None:
+@compiled_uncounted
+def _drop(
+    rules: Records, place: Records, slots: Records, limit: Floats, windows: Records, now_s: float, slot: int
+) -> None:
     """An attempt that waited has been thrown away."""
-    place, windows = state.place[0], state.windows
     windows[place.window].dropped += 1
-    _left(state, now_s, slot, True)
+    _left(rules, slots, limit, now_s, slot, True)
 
 
-@compiled
-def hang_up(state: State, now_s: float, slot: int) -> None:
+@compiled_uncounted
+def hang_up(
+    rules: Records, place: Records, slots: Records, limit: Floats, windows: Records, now_s: float, slot: int
+) -> None:
     """The client of an attempt has gone."""
-    rules = state.rules[0]
-    if not rules.cancels or state.slots[slot].server != es.WAITS:
+    if not rules.cancels or slots[slot].server != es.WAITS:
         return
-    _unlink(state, slot)
-    _drop(state, now_s, slot)
+    _unlink(rules, place, slots, slot)
+    _drop(rules, place, slots, limit, windows, now_s, slot)
     if rules.degrades:
-        turn(state, now_s, work_at(state, now_s))
+        turn(rules, place, now_s, work_at(place, now_s))
 
 
-@compiled
+@compiled_uncounted
 def complete(state: State, now_s: float) -> None:
     """The attempt that is to end first has been served; its pod takes what comes next."""
-    rules, place, slots = state.rules[0], state.place[0], state.slots
-    now_w, slot = state.running[0].at, int(state.running[0].slot)
-    now_u = uptime_at(state, now_s)
+    rules, place, slots, running = state.rules[0], state.place[0], state.slots, state.running
+    limit, windows = state.limit, state.windows
+    now_w, slot = running[0].at, running[0].slot
+    now_u = uptime_at(place, now_s)
     if place.running == rules.pods:
         place.saturated_done += 1
     place.completed += 1
-    pop(state.running, place.running)
+    pop(running, place.running)
     place.running -= 1
     slots[slot].server = es.NOWHERE
     service_u = now_u - slots[slot].start_u
     place.busy_u += service_u
-    _left(state, now_s, slot, False)
+    _left(rules, slots, limit, now_s, slot, False)
     if slots[slot].client == es.ON_WIRE:
-        tell(state, slot, es.ERROR if slots[slot].error else es.OK)
+        tell(place, slots, slot, es.ERROR if slots[slot].error else es.OK)
     else:
         place.abandoned_u += service_u
-        _waste(state, slots[slot].start_w, now_w)
-        free_if_over(state, slot)
+        _waste(place, windows, slots[slot].start_w, now_w)
+        free_if_over(place, slots, slot)
     _fill(state, now_s, now_w, now_u)
     if place.running < rules.pods and place.saturated_since_u >= 0.0:
         place.saturated_u += now_u - place.saturated_since_u
         place.saturated_since_u = -1.0
     if rules.degrades:
-        turn(state, now_s, now_w)
+        turn(rules, place, now_s, now_w)
 
 
-@compiled
+@compiled_uncounted
 def _fill(state: State, now_s: float, now_w: float, now_u: float) -> None:
     rules, place, slots = state.rules[0], state.place[0], state.slots
+    running, limit, windows = state.running, state.limit, state.windows
     while place.waiting > 0 and place.running < rules.pods:
         slot = place.oldest
         if _takes_newest(rules.order, place.waiting, rules.standing):
             slot = place.newest
-        _unlink(state, slot)
+        _unlink(rules, place, slots, slot)
         shed = False
         if rules.codel:
             waited_s = now_s - slots[slot].sent_s
             shed = _sheds(rules.codel_target_s, rules.codel_interval_s, place.codel, now_s, waited_s)
         if shed:
-            _drop(state, now_s, slot)
-            tell(state, slot, es.REJECTED)
-            free_if_over(state, slot)
+            _drop(rules, place, slots, limit, windows, now_s, slot)
+            tell(place, slots, slot, es.REJECTED)
+            free_if_over(place, slots, slot)
         elif rules.drops_expired and _expired(slots[slot].ends_s, now_s, rules.least_s):
-            _drop(state, now_s, slot)
-            tell(state, slot, es.EXPIRED)
-            free_if_over(state, slot)
+            _drop(rules, place, slots, limit, windows, now_s, slot)
+            tell(place, slots, slot, es.EXPIRED)
+            free_if_over(place, slots, slot)
         else:
-            _start(state, slot, now_w, now_u)
+            _start(rules, place, slots, running, slot, now_w, now_u)
 
 
-@compiled
-def _waste(state: State, start_w: float, end_w: float) -> None:
+@compiled_uncounted
+def _waste(place: Records, windows: Records, start_w: float, end_w: float) -> None:
     """Work that nobody waited for any more, in the windows in which it was done."""
-    place, windows = state.place[0], state.windows
     window = place.window
     while window > 0 and windows[window - 1].edge_w > start_w:
         edge_w = windows[window - 1].edge_w
@@ -341,16 +344,15 @@ def _waste(state: State, start_w: float, end_w: float) -> None:
     windows[window].wasted_w += end_w - start_w
 
 
-@compiled
-def note_edge(state: State, edge_s: float) -> None:
+@compiled_uncounted
+def note_edge(place: Records, slots: Records, running: Records, windows: Records, edge_s: float) -> None:
     """Write down what the window that ends now looks like."""
-    place, windows, running = state.place[0], state.windows, state.running
     window = place.window
-    edge_w, edge_u = work_at(state, edge_s), uptime_at(state, edge_s)
+    edge_w, edge_u = work_at(place, edge_s), uptime_at(place, edge_s)
     unfinished_w, busy_u = 0.0, place.busy_u
     for here in range(place.running):
         unfinished_w += max(0.0, running[here].at - edge_w)
-        busy_u += edge_u - state.slots[running[here].slot].start_u
+        busy_u += edge_u - slots[running[here].slot].start_u
     saturated_u = place.saturated_u
     if place.saturated_since_u >= 0.0:
         saturated_u += edge_u - place.saturated_since_u

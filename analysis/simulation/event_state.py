@@ -32,18 +32,18 @@ SLOT = np.dtype(
         ("work", np.float64),
         ("start_w", np.float64),
         ("start_u", np.float64),
-        ("attempt", np.int32),
+        ("attempt", np.int64),
         ("in_system", np.int32),  # how many were in the system when it had been admitted
         ("window", np.int32),  # in which it was sent
-        ("hedge", np.int32),  # its job's record, if it is a copy
+        ("hedge", np.int64),  # its job's record, if it is a copy
         ("older", np.int32),  # its neighbours among those that wait
         ("newer", np.int32),
         ("older_retry", np.int32),  # and among the retries that wait
         ("newer_retry", np.int32),
-        ("sibling", np.int32),  # the next copy on the wire
+        ("sibling", np.int64),  # the next copy on the wire
         ("link", np.int32),  # the next free slot, or outcome to be told
-        ("told", np.int8),  # how it ended, to be told to its client; NOBODY: nothing
-        ("held", np.int8),  # how it was rejected, if that waits for the timeout
+        ("told", np.int64),  # how it ended, to be told to its client; NOBODY: nothing
+        ("held", np.int64),  # how it was rejected, if that waits for the timeout
         ("client", np.int8),
         ("server", np.int8),
         ("error", np.int8),  # it will be answered with an error
@@ -56,7 +56,7 @@ GONE, ON_WIRE, HELD = range(3)
 # server
 NOWHERE, WAITS, RUNS = range(3)
 
-EVENT = np.dtype([("at", np.float64), ("order", np.int64), ("slot", np.int32), ("kind", np.int32)])
+EVENT = np.dtype([("at", np.float64), ("order", np.int64), ("slot", np.int64), ("kind", np.int64)])
 """An entry of a heap or of the ring; ``at`` is a time, of the running ones the end on the work clock."""
 TIMES_OUT, RETRY_DUE, ASK_AGAIN, COPY_DUE = range(4)
 LATER = 1 << 61
@@ -67,11 +67,11 @@ HEDGE = np.dtype(
         ("job", np.int64),
         ("until_s", np.float64),
         ("due", np.int64),  # order of the event of the next copy; 0: none comes
-        ("used", np.int32),  # copies sent or refused
-        ("kept", np.int32),  # copies on the wire or held
-        ("cause", np.int32),  # how the one failed that brought the next forward
-        ("wire", np.int32),  # first of the copies on the wire, in the order of sending
-        ("link", np.int32),
+        ("used", np.int64),  # copies sent or refused
+        ("kept", np.int64),  # copies on the wire or held
+        ("cause", np.int64),  # how the one failed that brought the next forward
+        ("wire", np.int64),  # first of the copies on the wire, in the order of sending
+        ("link", np.int64),
     ],
     align=True,
 )

@@ -78,6 +78,10 @@ class Tally(NamedTuple):
     """Time on the work clock in which every pod was busy; with a trace only, like the next."""
     saturated_done: Ints
     """Completions while every pod was busy."""
+    edges_w: Floats
+    """The work clock at the edges, as far as it is known ahead."""
+    wasted_work: Floats
+    """Work done for attempts that came back late; with a trace and without a ring only."""
 
 
 class Clock(NamedTuple):
@@ -132,8 +136,8 @@ class Place(NamedTuple):
 
 # numbers
 ARRIVED, RING_HEAD, RING_TAIL, QUEUE_HEAD, QUEUE_TAIL = range(5)
-FREE_NODE, RETRIES, BEYOND_END, WINDOW, SENT_WINDOW, KNOT, TRACED, EARLIER, SATURATIONS = range(5, 14)
-NUMBERS = 14
+FREE_NODE, RETRIES, BEYOND_END, WINDOW, SENT_WINDOW, KNOT, TRACED, EARLIER, SATURATIONS, WASTED = range(5, 15)
+NUMBERS = 15
 # times
 ACCEPTED_W, BALANCE, NEXT_RETRY_S, BUCKETS_PER_S, SATURATED_W, SATURATED_UNTIL_W = range(6)
 
@@ -249,6 +253,7 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
     free_node, retries = numbers[FREE_NODE], numbers[RETRIES]
     window, knot, traced = numbers[WINDOW], numbers[KNOT], numbers[TRACED]
     sent_window, beyond_end, saturations = numbers[SENT_WINDOW], numbers[BEYOND_END], numbers[SATURATIONS]
+    wasted = numbers[WASTED]  # the first window that late work can still fall in: it starts in order
     saturated_w, saturated_until_w = times[SATURATED_W], times[SATURATED_UNTIL_W]
     accepted_w, balance = times[ACCEPTED_W], times[BALANCE]
     next_retry_s, per_s = times[NEXT_RETRY_S], times[BUCKETS_PER_S]
@@ -356,6 +361,7 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                     failed = attempt
                     if end_w == math.inf:
                         outcome = REJECTED
+                        done_s = sent_s
                     else:
                         tally.late[sent_window] += 1
                 if trace is not None:
@@ -390,7 +396,7 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                         balance = _ratio_balance(balance, rules.budget)
             attempts += 1
 
-            end_w = math.inf
+            end_w = start_w = math.inf
             if places < 0 or first_free_w <= now_w or queue_tail - queue_head < places:
                 # The usual kind apart: an attempt costs a tenth less.
                 work = _exponential_work(works) if exponential else _draw_work(rules.work, rules.shape, works)
@@ -444,8 +450,18 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
                     failed = attempt
                     if end_w == math.inf:
                         outcome = REJECTED
+                        done_s = now_s
                     else:
                         late += 1
+                        if trace is not None:
+                            while wasted < windows and tally.edges_w[wasted] <= start_w:
+                                wasted += 1
+                            slot, from_w = wasted, start_w
+                            while slot < windows and tally.edges_w[slot] < end_w:
+                                tally.wasted_work[slot] += tally.edges_w[slot] - from_w
+                                from_w = tally.edges_w[slot]
+                                slot += 1
+                            tally.wasted_work[slot] += end_w - from_w
                 if trace is not None:
                     _write(trace, traced, job, attempt, now_s, done_s, outcome)
                     traced += 1
@@ -479,6 +495,7 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop: every call out of it would co
     numbers[FREE_NODE], numbers[RETRIES] = free_node, retries
     numbers[WINDOW], numbers[KNOT], numbers[TRACED] = window, knot, traced
     numbers[SENT_WINDOW], numbers[BEYOND_END], numbers[SATURATIONS] = sent_window, beyond_end, saturations
+    numbers[WASTED] = wasted
     times[SATURATED_W], times[SATURATED_UNTIL_W] = saturated_w, saturated_until_w
     times[ACCEPTED_W], times[BALANCE], times[NEXT_RETRY_S] = accepted_w, balance, next_retry_s
     return status

@@ -77,7 +77,7 @@ class SimulatedRun:
         self._arrivals = next(self._chunks, np.empty(0))
         self._ahead = next(self._chunks, None)
         self._place = _place(service.pods)
-        self._tally = _tally(self._edges_s)
+        self._tally = _tally(self._edges_s, self._capacity)
         self._trace = empty_trace(1024) if recording else None
         waits_for_outcomes = capacity_may_change or retry_budget is not None
         self._ring = _ring(4096) if waits_for_outcomes else None
@@ -157,6 +157,19 @@ class SimulatedRun:
         Shape (windows + 1,); needs ``recording``.
         """
         return self._tally.saturated_work[:-1] / self._service.rate_per_pod, self._tally.saturated_done[:-1]
+
+    def served(self) -> tuple[Floats, Floats]:
+        """Seconds at full rate of all work done up to each edge, and of that for late attempts.
+
+        Shape (windows + 1,); needs ``recording``, and neither a budget nor a changing capacity.
+        """
+        rate = self._service.rate_per_pod
+        return self._tally.done_work[:-1] / rate, np.cumsum(self._tally.wasted_work[:-1]) / rate
+
+    def completed(self) -> Ints:
+        """Attempts served to the end up to each edge, shape (windows + 1,)."""
+        accepted = np.cumsum(self._tally.attempts - self._tally.rejected)
+        return np.asarray((accepted - self._tally.depth)[:-1])
 
     def _with_open_attempts(self, ended: kernel.Trace, ring: kernel.Ring) -> kernel.Trace:
         index = self._open_attempts(ring)
@@ -309,10 +322,10 @@ def _ring(size: int) -> kernel.Ring:
     )
 
 
-def _tally(edges_s: Floats) -> kernel.Tally:
+def _tally(edges_s: Floats, capacity: Staircase) -> kernel.Tally:
     counts = np.zeros((8, edges_s.size + 1), dtype=np.int64)
     jobs, attempts, late, rejected, refused, answered, depth, saturated_done = counts
-    done_work, backlog_work, saturated_work = np.zeros((3, edges_s.size + 1))
+    done_work, backlog_work, saturated_work, wasted_work = np.zeros((4, edges_s.size + 1))
     return kernel.Tally(
         edges_s,
         jobs,
@@ -326,6 +339,8 @@ def _tally(edges_s: Floats) -> kernel.Tally:
         backlog_work,
         saturated_work,
         saturated_done,
+        capacity.at(edges_s),
+        wasted_work,
     )
 
 

@@ -272,7 +272,7 @@ def test_finagle_s_deposits_expire(later_s: float, count: int) -> None:
 
 
 def test_a_slice_ends_at_the_first_call_that_finds_it_over() -> None:
-    """Deposits at 0 and .9 share a slice; calls at 1.5, 2.5, … end it and nine more, so it lives until 10.5."""
+    """Deposits at 0 and .9 share a slice; calls at 1.5, 2.5, … end it and nine more: it lives until 10.5."""
     account = BudgetAccount(FinagleBudget(min_retries_per_s=0))
     firsts(account, 3, 0.0)
     firsts(account, 2, 0.9)

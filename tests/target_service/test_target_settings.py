@@ -2,6 +2,9 @@ import json
 
 import pytest
 
+from domain.admission import Admission
+from domain.codel import CoDel
+from domain.degradation import Degradation
 from domain.errors import ConfigurationError
 from target_service.headers import attempt_number
 from target_service.settings import CapacityChange, Order, TargetSettings, parse_order
@@ -57,3 +60,14 @@ def test_orders_that_are_taken():
 def test_attempt_numbers(header, attempt):
     """Garbage counts as a first attempt."""
     assert attempt_number(header) == attempt
+
+
+def test_spinning_pods_cannot_slow_down_by_order():
+    """Degradation goes with pods that sleep; every other defence goes with both."""
+    defended = Admission(discipline="lifo", queue_cap=3, codel=CoDel(), drop_expired=True, error_rate=0.1)
+    assert TargetSettings(1, 1.0, mode="spin", admission=defended).admission is defended
+    degrading = Admission(degradation=Degradation(5.0))
+    assert TargetSettings(1, 1.0, admission=degrading).admission is degrading
+    with pytest.raises(ConfigurationError) as caught:
+        TargetSettings(1, 1.0, mode="spin", admission=degrading)
+    assert [fault.field for fault in caught.value.faults] == ["degradation"]

@@ -13,6 +13,7 @@ from domain.degradation import Degradation
 from domain.errors import ConfigurationError
 from domain.experiment import Client, Demand, Experiment, Phase, RunSettings, Service
 from domain.experiment_json import admission_from_json, admission_to_json
+from domain.limits.aimd import AimdLimit
 from loadgen.destination import Destination
 from tipover.live.target import TargetClient, check_given_target, start_own_target
 
@@ -96,9 +97,9 @@ def test_every_defence_has_an_option():
     options = (
         "--discipline adaptive-lifo --standing 3 --queue-cap 50 --drop-expired --least-s 0.5 "
         "--cancel-on-disconnect --first-before-retry --codel 0.5:10 --degradation 20:0.5 "
-        "--retry-after 1 --error-rate 0.25"
+        "--retry-after 1 --error-rate 0.25 --limit aimd"
     )
-    wanted = replace(DEFENDED, standing=3, degradation=Degradation(20.0, 0.5))
+    wanted = replace(DEFENDED, standing=3, degradation=Degradation(20.0, 0.5), limit=AimdLimit())
     assert served(*options.split()) == (0, admission_to_json(wanted))
     assert served("--admission", json.dumps(admission_to_json(wanted))) == (0, admission_to_json(wanted))
     assert served() == (0, admission_to_json(Admission()))

@@ -66,7 +66,7 @@ def serve_target(
         str | None, typer.Option("--codel", metavar="TARGET:INTERVAL", help="Shed by CoDel; seconds.")
     ] = None,
     limit: Annotated[
-        str | None, typer.Option("--limit", metavar="KIND", help="Adaptive limit of attempts in the system.")
+        str | None, typer.Option("--limit", metavar="KIND", help="Concurrency limit; see docs/scenarios.md.")
     ] = None,
     degradation: Annotated[
         str | None,

@@ -30,7 +30,7 @@ class _BackoffTable(Table):
 
     def value(self, timeout_s: float) -> Any:  # noqa: ARG002
         """The rule for a client with this timeout."""
-        return self.makes(**self.model_dump(exclude={"kind"}))
+        return self.makes(**self.settings)
 
 
 class NoBackoffTable(_BackoffTable):

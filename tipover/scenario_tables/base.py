@@ -25,6 +25,11 @@ class Table(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every key with its value, or its default, but for the kind."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name != "kind"}
+
 
 class RuleTable(Table):
     """A table that makes one value of the domain, whose own rules are the file's too."""
@@ -33,7 +38,7 @@ class RuleTable(Table):
 
     def value(self) -> Any:
         """The value; raises ``ValueError`` in the value's own words."""
-        return self.makes(**self.model_dump(exclude={"kind"}))
+        return self.makes(**self.settings)
 
     @model_validator(mode="after")
     def _can_be_made(self) -> Self:

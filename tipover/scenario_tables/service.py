@@ -126,16 +126,8 @@ class ServiceTable(Table):
 
     def value(self) -> Service:
         """The service it describes."""
-        table = self.model_dump(exclude={"codel", "limit", "degradation"})
-        own = {name: table.pop(name) for name in ("pods", "rate_per_pod")}
-        own["service_time"] = self.service_time
-        del table["service_time"]
-        rules: dict[str, Any] = {
-            name: None if rule is None else rule.value()
-            for name, rule in (
-                ("codel", self.codel),
-                ("limit", self.limit),
-                ("degradation", self.degradation),
-            )
-        }
-        return Service(**own, admission=Admission(**table, **rules))
+        settings = self.settings
+        own = {name: settings.pop(name) for name in ("pods", "rate_per_pod", "service_time")}
+        for name in ("codel", "limit", "degradation"):
+            settings[name] = None if settings[name] is None else settings[name].value()
+        return Service(**own, admission=Admission(**settings))

@@ -59,7 +59,7 @@ class Failures:
 
 def measure(effort: float, progress: Callable[[float], None]) -> Failures:
     """Simulate them all; ``effort`` scales the seeds."""
-    seeds = range(1, max(2, round(SEEDS * effort)) + 1)
+    seeds = range(1, max(1, round(SEEDS * effort)) + 1)
     failing = [_always_failing(chain(SERVICES, hops)) for hops in LENGTHS]
     errors = rows([_light("errors", each) for each in failing], seeds)
     errors_nested = rows([_light("errors, nested timeouts", nested(each)) for each in failing], seeds)

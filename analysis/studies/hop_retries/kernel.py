@@ -287,19 +287,13 @@ def _then(tables: Tables, action: int, call: int, ok: int) -> None:
 
 
 @compiled
-def _before(at_s: float, event: int, other_s: float, other: int) -> bool:
-    """Whether an event comes first; of calls that end at the same moment, the one that was made first."""
-    return at_s < other_s or (at_s == other_s and event < other)
-
-
-@compiled
 def _push(tables: Tables, at_s: float, event: int) -> None:
     times_s, events = tables.times_s, tables.events
     i = tables.state[_EVENTS]
     tables.state[_EVENTS] = i + 1
     while i > 0:
         up = (i - 1) >> 1
-        if _before(times_s[up], events[up], at_s, event):
+        if times_s[up] <= at_s:
             break
         times_s[i], events[i] = times_s[up], events[up]
         i = up
@@ -317,9 +311,9 @@ def _pop(tables: Tables) -> int:
     i = 0
     while 2 * i + 1 < last:
         down = 2 * i + 1
-        if down + 1 < last and _before(times_s[down + 1], events[down + 1], times_s[down], events[down]):
+        if down + 1 < last and times_s[down + 1] < times_s[down]:
             down += 1
-        if _before(at_s, event, times_s[down], events[down]):
+        if times_s[down] >= at_s:
             break
         times_s[i], events[i] = times_s[down], events[down]
         i = down

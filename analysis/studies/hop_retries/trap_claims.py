@@ -11,7 +11,6 @@ from analysis.studies.hop_retries.law import amplification, least_trap_if_attemp
 from analysis.studies.hop_retries.traps import (
     ABOVE,
     BELOW,
-    LENGTHS,
     MANY_ATTEMPTS,
     MORE_PODS,
     OWN_END_LOADS,
@@ -44,13 +43,13 @@ def claims(found: Traps) -> list[Claim]:
 
 
 def _product(found: Traps) -> Claim:
-    law = [laws.hop_amplification(ATTEMPTS, hops) for hops in LENGTHS]
+    law = [laws.hop_amplification(ATTEMPTS, hops) for hops in _lengths(found.law[NONE])]
     measured = [row.attempts.mean for row in _trapped_rows(found.law[NONE])]
     near = all(abs(ours / said - 1.0) < 0.02 for ours, said in zip(measured, law, strict=True))
     return Claim(
         "Under load, too, the whole product (1 + R)^H comes to a last service that fails",
         f"{SOURCE} predicate",
-        f"{words(law)} at H = 1 to 4, R = 3",
+        f"{words(law)} at H = {words(_lengths(found.law[NONE]))}, R = {ATTEMPTS - 1}",
         f"{words(measured)} attempts per request ({counted(_seeds(found), 'seed')} each)",
         near,
         f"within 2%; without a deadline. {_law_words(found.law[NONE])}. A deadline at the edge alone leaves"
@@ -80,18 +79,20 @@ def _whatever_h(found: Traps) -> Claim:
         "A propagated deadline bounds the work per request under load, whatever H",
         f"{SOURCE} decision boundary",
         "bounded regardless of H",
-        f"{words(measured)} attempts per request at H = 1 to 4 with the same timeout at every hop;"
+        f"{words(measured)} attempts per request at H = {words(_lengths(found.law[CALLERS]))} with the same"
+        f" timeout at every hop;"
         f" {words(kept)} with timeouts that leave room for the retries below",
         max(measured) <= 1.02 * measured[0],
         "wall-clock time is bounded, work is not: callers whose own callers have given up retry until the"
-        f" deadline, side by side. With n = ⌈D/T⌉ = {laws_ceiling()} ≤ m they send C(n − 1 + H, H), which"
+        f" deadline, side by side. With n = ⌈D/T⌉ = {_attempts_that_fit()} ≤ m they send C(n − 1 + H, H),"
+        f" which"
         f" has no"
         " bound in H. ⌈D/T⌉ whatever H needs one try at a time: nested timeouts, or callers that stop when"
         " theirs have",
     )
 
 
-def laws_ceiling() -> int:
+def _attempts_that_fit() -> int:
     """⌈D/T⌉: the attempts one caller after the other can begin before the deadline."""
     return int(-(-DEADLINE_S // TIMEOUT_S))
 
@@ -110,8 +111,10 @@ def _safe(found: Traps) -> list[Claim]:
             "consumed by every hop: callers stop, and services drop what is past the request's deadline. The"
             f" wait settles between T and D = {number(DEADLINE_S)}T: callers have left, the deadline is not"
             f" over, and {percent(_last(services).useful.mean)} of the capacity does work that anybody waits"
-            f" for. What counts is A_D, the attempts sent before D − T ({served} at H = 1 to 4): trapped iff"
-            " A_D·ρ ≥ 1",
+            f" for. What counts is A_D, the attempts sent before D − T ({served}): trapped iff"
+            " A_D·ρ ≥ 1. It is safe whatever R and H are in two forms, both below: D < 2T, or each"
+            " attempt's own"
+            " end with enough time left",
         ),
         Claim(
             "A propagated deadline is safe if callers alone consume it and services serve what is late",
@@ -153,12 +156,12 @@ def _safe(found: Traps) -> list[Claim]:
 def _short(found: Traps) -> Claim:
     worst = max(row.case.utilization for row in found.short)
     return Claim(
-        f"A propagated deadline is safe if every hop consumes it and D < 2T (here"
+        "A propagated deadline is safe if every hop consumes it and D < 2T (here"
         f" {number(SHORT_DEADLINE_S)}T)",
         f"{SOURCE} decision boundary",
         "safe",
         f"trapped in {_trapped(found.short)} of {_runs(found.short)} runs up to ρ = {number(worst)}, H ="
-        f" {words(LENGTHS[::2])}, R = {words([most - 1 for most in SHORT_ATTEMPTS])}",
+        f" {words(_lengths(found.short))}, R = {words([most - 1 for most in SHORT_ATTEMPTS])}",
         not any(row.trapped for row in found.short),
         "a retry has then less than T left and is dropped before it is served late, so A_D = 1 whatever R"
         " and H",
@@ -166,8 +169,8 @@ def _short(found: Traps) -> Claim:
 
 
 def _every_hop(found: Traps) -> Claim:
-    full = next(row for row in _trapped_rows(found.law[CALLERS]) if row.case.chain.hops == SILENT_HOPS)
-    measured = [row.attempts.mean for row in found.silent]
+    full, *rest = found.silent
+    measured = [row.attempts.mean for row in rest]
     return Claim(
         "The deadline must be consumed by every hop",
         f"{SOURCE} condition 1",
@@ -194,6 +197,10 @@ def _last(found: Sequence[Row]) -> Row:
     return _trapped_rows(found)[-1]
 
 
+def _lengths(found: Iterable[Row]) -> list[int]:
+    return sorted({row.case.chain.hops for row in found})
+
+
 def _trapped(found: Iterable[Row]) -> int:
     return sum(row.trapped for row in found)
 
@@ -214,7 +221,7 @@ def _law_words(found: Sequence[Row], *, named: bool = True) -> str:
     return (
         f"after a spike trapped in {_trapped(above)} of {_runs(above)} runs at A_D·ρ = {number(ABOVE)}"
         f" ({percent(good)} answered), in {_trapped(below)} of {_runs(below)} at {number(BELOW)}"
-        + (f"; A_D = {law} at H = 1 to {LENGTHS[-1]}" if named else "")
+        + (f"; A_D = {law} at H = {words(_lengths(found))}" if named else "")
     )
 
 
@@ -226,7 +233,6 @@ def _loads_words(found: Sequence[Row]) -> str:
             good = sum(row.goodput.mean for row in chosen) / len(chosen)
             parts.append(
                 f"{_trapped(chosen)} of {_runs(chosen)} at ρ = {number(load)} with {pods} pods"
-                f" ({percent(good)}"
-                " answered)"
+                f" ({percent(good)} answered)"
             )
-    return f"trapped in {'; '.join(parts)}; H = {words(LENGTHS[::2])}"
+    return f"trapped in {'; '.join(parts)}; H = {words(_lengths(found))}"

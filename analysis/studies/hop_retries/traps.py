@@ -24,7 +24,9 @@ from analysis.studies.hop_retries.variants import (
     watch_s,
 )
 
-LENGTHS = (1, 2, 3, 4)
+LENGTHS, FEWER_LENGTHS = (1, 2, 3, 4), (1, 2)
+"""H; the fewer at a low effort."""
+LOW_EFFORT = 0.5
 BELOW, ABOVE = 0.7, 1.4
 """Aρ of the two loads that every law is tried at."""
 SHORT_DEADLINE_S = 1.75
@@ -57,11 +59,13 @@ class Traps:
 
 def measure(effort: float, progress: Callable[[float], None]) -> Traps:
     """Simulate them all; ``effort`` scales the seeds."""
-    seeds = range(1, max(2, round(SEEDS * effort)) + 1)
+    seeds = range(1, max(1, round(SEEDS * effort)) + 1)
+    lengths = LENGTHS if effort >= LOW_EFFORT else FEWER_LENGTHS
+    ends = (lengths[0], lengths[-1])
     kinds = (NONE, EDGE, CALLERS, SERVICES)
     law = {}
     for done, variant in enumerate(kinds):
-        law[variant] = rows([case for hops in LENGTHS for case in _around(chain(variant, hops))], seeds)
+        law[variant] = rows([case for hops in lengths for case in _around(chain(variant, hops))], seeds)
         progress((done + 1) / (len(kinds) + 2))
     short = [
         _case(
@@ -71,13 +75,13 @@ def measure(effort: float, progress: Callable[[float], None]) -> Traps:
             SHORTER_WATCH_S,
         )
         for most in SHORT_ATTEMPTS
-        for hops in LENGTHS[::2]
+        for hops in ends
         for load in SHORT_LOADS
     ]
     own_end, enough_left = (
         [
             _case(variant, bigger, load, SHORTER_WATCH_S)
-            for hops in LENGTHS[::2]
+            for hops in ends
             for load in OWN_END_LOADS
             for bigger in _sizes(chain(variant, hops))
         ]
@@ -89,7 +93,7 @@ def measure(effort: float, progress: Callable[[float], None]) -> Traps:
         rows(own_end, seeds),
         rows(enough_left, seeds),
         rows([_above(chain(CALLERS, 2, max_attempts=most)) for most in MANY_ATTEMPTS], seeds),
-        rows([_above(nested(chain(CALLERS, hops)), NESTED) for hops in LENGTHS], seeds),
+        rows([_above(nested(chain(CALLERS, hops)), NESTED) for hops in lengths], seeds),
         rows([_above(each, name) for name, each in _with_a_silent_hop()], seeds),
     )
     progress(1.0)
@@ -136,7 +140,7 @@ def _sizes(tried: LoadedChain) -> tuple[LoadedChain, ...]:
 
 
 def _with_a_silent_hop() -> list[tuple[str, LoadedChain]]:
-    return [
-        (f"callers alone, call {hop} silent", silent(chain(CALLERS, SILENT_HOPS), hop))
-        for hop in range(1, SILENT_HOPS + 1)
-    ]
+    """The chain without one, then with each hop silent in turn."""
+    full = chain(CALLERS, SILENT_HOPS)
+    rest = [(f"callers alone, call {hop} silent", silent(full, hop)) for hop in range(1, SILENT_HOPS + 1)]
+    return [(CALLERS, full), *rest]

@@ -87,7 +87,7 @@ class Oracle:
         self.started += last
         yield self.env.timeout(self.mean_s[hop] * self.works.standard_exponential())
         if last:
-            pool.release(turn)
+            yield from self._hand_over(pool, turn)
             faulty = self.chain.fault_s[0] <= self.env.now < self.chain.fault_s[1]
             answer(not faulty)
             return

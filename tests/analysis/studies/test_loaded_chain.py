@@ -48,8 +48,8 @@ CASES = {
     **{f"{variant}, H = {hops}": small(variant, hops) for variant in VARIANTS for hops in (1, 2, 3)},
     "two workers, held": small(NONE, 2, workers=4, held=True),
     "held along three hops": small(NONE, 3, workers=5, held=True),
-    # Two hops: with more, workers of two services are freed at the very same moment, and who draws first is open.
     "held under a deadline": small(SERVICES, 2, workers=5, held=True),
+    "held, own end": small(OWN_END, 2, workers=5, held=True),
     "workers not held": small(SERVICES, 2, workers=1, own_work_s=0.2),
     "a full queue": small(CALLERS, 2, places=3),
     "a fault": small(SERVICES, 2, fault_s=(5.0, 12.0)),
