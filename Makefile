@@ -43,6 +43,7 @@ tests: setup
 bench: setup
 	$(BIN)/python -m tests.bench.target
 	$(BIN)/python -m tests.bench.generator
+	$(BIN)/python -m tests.bench.budgets
 	$(BIN)/python -m tests.bench.simulation
 
 # A refuted claim exits 1: that is a finding about its source, and no failure of ours.

@@ -51,21 +51,32 @@ def _counts(trace: TraceFile, worker: Mapping[str, Any]) -> Iterator[str]:
 def _retries(trace: TraceFile, workers: list[Any], live: Experiment) -> Iterator[str]:
     """Jobs that were never answered and had the time for all m attempts must have made m, no more, no less.
 
-    Jobs whose retries a budget refused made as many as they could. A timeout is left for the lateness of
-    timers: nothing is sent after the last phase, but what is open then may take until its deadline.
+    Jobs that the client's own budget or breaker refused anything made as many as they could; how many fit
+    before a deadline of the job, or after what a service asks clients to wait, is not known. A timeout is left
+    for the lateness of timers: nothing is sent after the last phase, but what is open then may take until its
+    deadline.
     """
     attempts, client = trace.arrays, live.client
-    if math.isinf(client.max_attempts) or not attempts.planned_s.size:
+    most = client.policy.max_attempts
+    if math.isinf(most) or math.isfinite(client.deadline_s) or not attempts.planned_s.size:
+        return
+    if client.honours_retry_after:
         return
     frame = trace.attempts
     jobs = attempts.job_planned_s.size
     refused = np.bincount(attempts.job[~attempts.sent], minlength=jobs) > 0
     judged = np.bincount(attempts.job[frame["worker"].isin(workers).to_numpy()], minlength=jobs) > 0
     in_time = attempts.job_planned_s <= min(attempts.end_s, live.duration_s) - retry_span_s(live)
-    hopeless = judged & in_time & ~refused & (attempts.job_failed == attempts.job_sent)
-    wrong = int((hopeless & (attempts.job_sent != client.max_attempts)).sum())
+    given_up = np.zeros(jobs, dtype=np.bool_)
+    if client.on_rejection == "give-up":
+        given_up = (
+            np.bincount(attempts.job[(frame["outcome"] == Outcome.REJECTED.value).to_numpy()], minlength=jobs)
+            > 0
+        )
+    hopeless = judged & in_time & ~refused & ~given_up & (attempts.job_failed == attempts.job_sent)
+    wrong = int((hopeless & (attempts.job_sent != most)).sum())
     if wrong:
         yield (
             f"{wrong:,} of {int(hopeless.sum()):,} jobs that failed to the last did not make exactly "
-            f"{client.max_attempts:g} attempts, although they had the time and no budget refused them."
+            f"{most:g} attempts, although they had the time and no budget refused them."
         )

@@ -82,11 +82,22 @@ def _add_ratios(values: Values, *, failing: bool) -> None:
 
 
 def retry_span_s(live: Experiment) -> float:
-    """Longest time from a job's first attempt to its last one's timeout; inf for an endless client."""
+    """Longest time from a job's first attempt to its last one's timeout; inf for an endless client.
+
+    What a service may ask for by Retry-After counts only where the service is ours and so known.
+    """
     client = live.client
+    return min(_attempts_span_s(live), client.deadline_s)
+
+
+def _attempts_span_s(live: Experiment) -> float:
+    client, service = live.client, live.service
+    if client.hedging is not None:
+        return (client.hedging.copies - 1) * client.hedging.delay_s + client.timeout_s
     if math.isinf(client.max_attempts):
         return math.inf
-    waits = sum(client.backoff.bounds_s(n)[1] for n in range(1, int(client.max_attempts)))
+    asked = (service.admission.retry_after_s or 0.0) if service and client.honours_retry_after else 0.0
+    waits = sum(max(client.backoff.bounds_s(n)[1], asked) for n in range(1, int(client.max_attempts)))
     return client.max_attempts * client.timeout_s + waits
 
 
@@ -147,7 +158,6 @@ def _amplification(
     inside = np.zeros(due.shape, dtype=np.bool_)
     for episode in episodes:
         inside |= (due >= episode.start_s + live.client.timeout_s) & (due <= episode.end_s - span)
-    inside &= attempts.job_sent > 0
     samples["amplification"] = int(inside.sum())
     return float(attempts.job_sent[inside].mean()) if inside.any() else None
 

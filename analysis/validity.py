@@ -129,7 +129,9 @@ def _generator(worker: Mapping[str, Any], live: Experiment) -> Iterator[str]:
             f"{name} used {peak:.0%} of a core at its peak (limit {CPU_LIMIT:.0%}) and lagged: "
             f"p99 {_ms(p99)}, over {_ms(LAG_FLOOR_S)}."
         )
-    planned, sent = int(_number(worker, "planned")), int(_number(worker, "sent"))
+    planned = int(_number(worker, "planned"))
+    # What the client's own breaker refused was planned as well, and must not be sent.
+    sent = int(_number(worker, "sent")) + int(_number(worker, "first_refused"))
     stopped = worker.get("stopped_by")
     if stopped:
         yield f"{name} was stopped before its load was done: {stopped}."

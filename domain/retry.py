@@ -119,7 +119,7 @@ class RetryPolicy:
         """Why the job is over whatever the time and the budget say; None if it is not."""
         if outcome is Outcome.OK:
             return SUCCEEDED
-        if outcome is Outcome.ABORTED:
+        if outcome in (Outcome.ABORTED, Outcome.CANCELLED):
             return ABORTED
         if outcome is Outcome.REJECTED and self.on_rejection == "give-up":
             return REJECTED

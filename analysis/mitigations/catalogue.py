@@ -62,7 +62,7 @@ _COMBINED = (
     ("adaptive-lifo+codel", "Facebook's pair: newest first while a queue stands, and CoDel.",
      ("adaptive-lifo", "codel")),
     ("budget+deadline+limit", "Seed 001's three: a budget, a deadline that the service heeds, an adaptive "
-     "limit (Gradient2).", ("budget-window", "deadline", "drop-expired", "limit-gradient2")),
+     "limit (Gradient2).", ("budget-window", "deadline", "drop-nearly-expired", "limit-gradient2")),
 )  # fmt: skip
 
 

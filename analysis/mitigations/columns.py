@@ -18,6 +18,7 @@ STORM, OVERLOAD, ERRORS, HEALTHY, FAILING = GROUPS = (
     "healthy: added latency",
     "all fail: attempts a job",
 )
+_PREFIXES = {OVERLOAD: "goodput", HEALTHY: "added", FAILING: "A"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ class Column:
     good: float | None = None
     bad: float | None = None
 
+    @property
+    def words(self) -> str:
+        """Its heading where its group is not named."""
+        return f"{_PREFIXES.get(self.group, '')} {self.heading}".strip()
+
     def badness(self, value: float | None, timeout_s: float) -> float | None:
         """Where a value lies between good (0) and bad (1); None where it is not known or means neither."""
         if value is None or self.good is None or self.bad is None or math.isnan(value):
@@ -50,7 +56,7 @@ class Column:
             return ABSENT
         if self.unit == "share":
             return share_text(value)
-        return number(value, 3) if self.unit == "1" else time_text(value)
+        return number(value, 3 if value >= 0.1 else 2) if self.unit == "1" else time_text(value)
 
 
 _STORM = (

@@ -95,7 +95,7 @@ def markdown(matrix: Matrix) -> str:
     parts = [f"# {tradeoffs_title(matrix)}", "", *(f"{note}  " for note in foot_notes(matrix)[:2]), ""]
     for groups in (GROUPS[:2], GROUPS[2:]):
         shown = [index for index, column in enumerate(COLUMNS) if column.group in groups]
-        headings = [f"{COLUMNS[i].group}: {COLUMNS[i].heading}" for i in shown]
+        headings = [COLUMNS[i].words for i in shown]
         rows = [
             [row.mitigation.name, *(cells(row.values, row.outcomes)[i] for i in shown)] for row in matrix.rows
         ]

@@ -15,12 +15,14 @@ from analysis.mitigations.prediction import predicted_amplification
 from analysis.mitigations.score import Score, score
 from analysis.mitigations.trials import Numbers, Trial, trials
 from analysis.result import Outcome
-from analysis.seeds import available_cores, expected_attempts, expected_bytes, seeds_of, simulation_s
+from analysis.seeds import available_cores, expected_attempts, expected_bytes, seeds_of
 from analysis.simulation.observed import observe
 from analysis.simulation.runs import run_of
 from domain.experiment import Experiment
 
 LOW, HIGH = 0.05, 0.95
+ATTEMPTS_PER_CORE_S = 1.5e6
+"""Attempts that would be made if all failed, per second of a core: measured over the whole catalogue."""
 RECOVERY_TOLERANCE = 0.15
 _DOWN: dict[Outcome, float] = {"healthy": 0.0, "recovered": 0.0, "undecided": 0.5, "trapped": 1.0}
 LIKELY = 0.05
@@ -94,11 +96,11 @@ class _Task:
 def expected_cost(
     experiment: Experiment, mitigations: Sequence[Mitigation], seeds: int
 ) -> tuple[float, float]:
-    """Seconds on all cores, and bytes of the largest single run, if all attempts fail."""
+    """About how many seconds on all cores, and bytes of the largest single run if all attempts fail."""
     tasks = _tasks(experiment, mitigations, seeds)
     attempts = sum(expected_attempts(task.experiment) for task in tasks)
     largest = max(expected_bytes(task.experiment) for task in tasks)
-    return simulation_s(attempts / len(tasks), len(tasks), available_cores()), largest
+    return attempts / (ATTEMPTS_PER_CORE_S * available_cores()), largest
 
 
 def simulable(

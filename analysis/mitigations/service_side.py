@@ -16,6 +16,7 @@ from domain.limits.vegas import VegasLimit
 
 CAP_TIMEOUTS = 0.5
 """A queue that holds so much of a timeout's work leaves the rest of it for retries and for chance."""
+LEAST_TIMEOUTS = 0.1
 CODEL_TARGET, CODEL_INTERVAL = 0.05, 1.0
 """In timeouts: the deployed 5 ms and 100 ms for a timeout of 100 ms."""
 
@@ -54,6 +55,8 @@ SERVICE_SIDE = (
     _service("queue-cap", "At most as many wait as are served in T/2; others are rejected at once.",
              lambda e: {"queue_cap": places(e)}),
     _fixed("drop-expired", "What is past its deadline when its turn comes is dropped.", drop_expired=True),
+    _service("drop-nearly-expired", "What has less than T/10 left when its turn comes is dropped.",
+             lambda e: {"drop_expired": True, "least_s": LEAST_TIMEOUTS * e.client.timeout_s}),
     _fixed("cancel-on-disconnect", "What waits is dropped when its client hangs up.",
            cancel_on_disconnect=True),
     _fixed("lifo", "Newest first, always.", discipline="lifo"),

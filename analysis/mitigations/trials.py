@@ -65,17 +65,17 @@ def _service(experiment: Experiment) -> Service:
     return experiment.service
 
 
-def _steady(experiment: Experiment, rate_per_s: float, *, warm_up_s: float, measured: Phase) -> Experiment:
-    demand = replace(
-        experiment.demand, arrival_rate_per_s=rate_per_s, phases=(Phase("warm-up", warm_up_s), measured)
-    )
+def _steady(experiment: Experiment, rate_per_s: float, *measured: Phase) -> Experiment:
+    """A warm-up, what is measured, and perhaps what comes after it."""
+    warm_up = Phase("warm-up", WARM_UP_TIMEOUTS * experiment.client.timeout_s)
+    demand = replace(experiment.demand, arrival_rate_per_s=rate_per_s, phases=(warm_up, *measured))
     return replace(experiment, demand=demand, expect=None)
 
 
 def _measured(experiment: Experiment) -> tuple[float, float]:
-    """Start and end of the last phase, in seconds of the wall clock."""
-    last = experiment.live().placed_phases[-1]
-    return last.start_s, last.end_s
+    """Start and end of the phase after the warm-up, in seconds of the wall clock."""
+    measured = experiment.live().placed_phases[1]
+    return measured.start_s, measured.end_s
 
 
 def _second_half(experiment: Experiment) -> tuple[float, float]:
@@ -84,10 +84,8 @@ def _second_half(experiment: Experiment) -> tuple[float, float]:
 
 
 def _healthy(experiment: Experiment) -> Experiment:
-    timeout_s = experiment.client.timeout_s
-    measured = Phase("measured", MEASURED_TIMEOUTS * timeout_s)
-    rate = experiment.demand.arrival_rate_per_s
-    return _steady(experiment, rate, warm_up_s=WARM_UP_TIMEOUTS * timeout_s, measured=measured)
+    measured = Phase("measured", MEASURED_TIMEOUTS * experiment.client.timeout_s)
+    return _steady(experiment, experiment.demand.arrival_rate_per_s, measured)
 
 
 def _read_healthy(run: ObservedRun, experiment: Experiment) -> Numbers:
@@ -121,31 +119,22 @@ def _error_trial(rate: float) -> Trial:
 
 def _overload_trial(factor: float) -> Trial:
     def make(experiment: Experiment) -> Experiment:
-        timeout_s = experiment.client.timeout_s
-        return _steady(
-            experiment,
-            factor * _service(experiment).capacity_per_s,
-            warm_up_s=WARM_UP_TIMEOUTS * timeout_s,
-            measured=Phase("overload", MEASURED_TIMEOUTS * timeout_s),
-        )
+        overload = Phase("overload", MEASURED_TIMEOUTS * experiment.client.timeout_s)
+        return _steady(experiment, factor * _service(experiment).capacity_per_s, overload)
 
     def read(run: ObservedRun, experiment: Experiment) -> Numbers:
         seen = stretch(run.attempts, *_second_half(experiment))
         assert seen.goodput_per_s is not None
         return {overload_key(factor): seen.goodput_per_s / _service(experiment).capacity_per_s}
 
-    return Trial(f"{factor:g}× overload", make, read, fewer=True)
+    # At just its capacity chance decides whether a service tips, and that takes all the seeds there are.
+    return Trial(f"{factor:g}× overload", make, read, fewer=factor > 1.0)
 
 
 def _outage(experiment: Experiment) -> Experiment:
     timeout_s = experiment.client.timeout_s
-    length_s = max(MEASURED_TIMEOUTS * timeout_s, OUTAGE_S)
-    return _steady(
-        experiment,
-        experiment.demand.arrival_rate_per_s,
-        warm_up_s=WARM_UP_TIMEOUTS * timeout_s,
-        measured=Phase("outage", length_s, capacity_factor=0.0),
-    )
+    outage = Phase("outage", max(MEASURED_TIMEOUTS * timeout_s, OUTAGE_S), capacity_factor=0.0)
+    return _steady(experiment, experiment.demand.arrival_rate_per_s, outage, Phase("restored", timeout_s))
 
 
 def _read_outage(run: ObservedRun, experiment: Experiment) -> Numbers:

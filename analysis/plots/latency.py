@@ -35,6 +35,7 @@ MARKS = (
     ("rejected", "rejected", PURPLE, "s"),
     ("error", "connection error", INK, "D"),
     ("refused", "refused by the client", SKY, "v"),
+    ("cancelled", "cancelled: another copy answered", BLUE, "<"),
     ("aborted", "open at the end", GREY, "P"),
 )
 CAPTION = (

@@ -20,9 +20,9 @@ from analysis.wording import number
 WIDTH_IN = 12.0
 ROW_IN = 0.265
 HEAD_IN, FOOT_IN = 1.72, 0.62
-NAME_WIDTH = 3.7
+NAME_WIDTH = 3.9
 """Width of the names, in columns."""
-OUTCOME_WIDTH = 1.9
+OUTCOME_WIDTH = 2.6
 GAP = 0.18
 """Between groups of columns or rows."""
 COLOURS = LinearSegmentedColormap.from_list("good to bad", ["#bfe6d6", "#f7f4e6", "#f0a184", "#d9603b"])

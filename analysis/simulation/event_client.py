@@ -9,7 +9,8 @@ from __future__ import annotations
 from analysis.compiled import compiled_rule, compiled_uncounted
 from analysis.simulation import event_state as es
 from analysis.simulation import kernel
-from analysis.simulation.event_server import arrive, free_if_over, hang_up, push
+from analysis.simulation.event_clock import push
+from analysis.simulation.event_server import arrive, free_if_over
 from analysis.simulation.event_state import Draws, Records, State
 from analysis.simulation.kernel import Floats
 from domain import backoff, deadlines, retry
@@ -28,32 +29,11 @@ _breaker_note_ended = compiled_rule(breakers.note_ended)
 
 _NO_BUDGET, _NO_BREAKER, _PRICE_REFUSED = budgets.NONE, breakers.NONE, budgets.REFUSED
 _TIMED_OUT, _FAILED, _THROTTLED = budgets.TIMED_OUT, budgets.FAILED, budgets.THROTTLED
-_AFTER_TIMEOUT, _GIVE_UP = kernel.AFTER_TIMEOUT, kernel.GIVE_UP
+_GIVE_UP = kernel.GIVE_UP
 
 
 @compiled_uncounted
-def begin_job(state: State, now_s: float, job: int) -> None:
-    """A job is due."""
-    rules, place, slots, hedges = state.rules[0], state.place[0], state.slots, state.hedges
-    until_s = now_s + rules.deadline_s
-    if rules.copies == 0:
-        slot = _planned(place, slots, job, 1, until_s, 0.0, 0.0)
-        attempt(state, now_s, slot)
-        return
-    hedge = place.free_hedge
-    place.free_hedge = hedges[hedge].link
-    hedges[hedge].job = job
-    hedges[hedge].until_s = until_s
-    hedges[hedge].due = 0
-    hedges[hedge].used = 0
-    hedges[hedge].kept = 0
-    hedges[hedge].cause = _FAILED
-    hedges[hedge].wire = es.NOBODY
-    next_copy(state, now_s, hedge)
-
-
-@compiled_uncounted
-def _planned(
+def planned(
     place: Records, slots: Records, job: int, attempt: int, until_s: float, price: float, previous_s: float
 ) -> int:
     """The slot of an attempt that is going to be sent."""
@@ -84,17 +64,17 @@ def attempt(state: State, now_s: float, slot: int) -> None:
         if slots[slot].attempt > 1 and rules.budget != _NO_BUDGET:
             _take_back(rules.budget, rules.budget_rule, budget[owner], slots[slot].price)
         free_if_over(place, slots, slot)
-    elif _may_be_sent(rules, budget, breaker, draws, now_s, owner, slots[slot].attempt, slots[slot].price):
-        _send(state, now_s, slot)
+    elif may_be_sent(rules, budget, breaker, draws, now_s, owner, slots[slot].attempt, slots[slot].price):
+        send(state, now_s, slot)
     else:
-        _refuse(rules, place, windows, trace, now_s, slots[slot].job, slots[slot].attempt)
+        refuse(rules, place, windows, trace, now_s, slots[slot].job, slots[slot].attempt)
         if not rules.gives_up_on_refusal:
             decide(state, now_s, slot, es.REFUSED)
         free_if_over(place, slots, slot)
 
 
 @compiled_uncounted
-def _may_be_sent(
+def may_be_sent(
     rules: Records,
     budget: Floats,
     breaker: Floats,
@@ -116,7 +96,8 @@ def _may_be_sent(
 
 
 @compiled_uncounted
-def _send(state: State, now_s: float, slot: int) -> None:
+def send(state: State, now_s: float, slot: int) -> None:
+    """The attempt goes out, and arrives at once."""
     rules, place, slots, ring = state.rules[0], state.place[0], state.slots, state.ring
     heap, budget, windows = state.heap, state.budget, state.windows
     place.sent += 1
@@ -148,52 +129,7 @@ def _send(state: State, now_s: float, slot: int) -> None:
 
 
 @compiled_uncounted
-def time_out(state: State, now_s: float, slot: int) -> None:
-    """The timeout of an attempt is over, whether it still waited for an answer or for just that."""
-    rules, place, slots, heap = state.rules[0], state.place[0], state.slots, state.heap
-    hedges, limit, windows = state.hedges, state.limit, state.windows
-    if slots[slot].client == es.ON_WIRE:
-        hang_up(rules, place, slots, limit, windows, now_s, slot)
-        ended(state, now_s, slot, es.LATE)
-        return
-    slots[slot].client = es.GONE
-    hedge = slots[slot].hedge
-    if hedge < 0:
-        decide(state, now_s, slot, slots[slot].held)
-    else:
-        hedges[hedge].kept -= 1
-        _bring_forward(rules, place, heap, hedges, now_s, hedge, slots[slot].held)
-        _free_hedge_if_over(place, hedges, hedge)
-    free_if_over(place, slots, slot)
-
-
-@compiled_uncounted
-def ended(state: State, now_s: float, slot: int, outcome: int) -> None:
-    """An attempt that was on the wire has ended for its client."""
-    rules, place, slots, windows = state.rules[0], state.place[0], state.slots, state.windows
-    window = slots[slot].window
-    if outcome == es.OK:
-        windows[place.window].answered += 1
-    elif outcome == es.LATE:
-        windows[window].late += 1
-    elif outcome == es.ERROR:
-        windows[window].errors += 1
-    else:
-        windows[window].rejected += 1
-    _note_end(state, now_s, slot, outcome, outcome == es.OK)
-    held = _is_no(outcome) and rules.on_rejection == _AFTER_TIMEOUT and not place.over
-    if held:
-        slots[slot].client = es.HELD
-        slots[slot].held = outcome
-    if slots[slot].hedge >= 0:
-        _copy_ended(state, now_s, slot, outcome)
-    elif not held and not place.over:
-        decide(state, now_s, slot, outcome)
-    free_if_over(place, slots, slot)
-
-
-@compiled_uncounted
-def _note_end(state: State, now_s: float, slot: int, outcome: int, succeeded: bool) -> None:
+def note_end(state: State, now_s: float, slot: int, outcome: int, succeeded: bool) -> None:
     """Whatever an attempt's end means, it is recorded, and budget and breaker are told."""
     rules, place, slots, budget = state.rules[0], state.place[0], state.slots, state.budget
     breaker, trace = state.breaker, state.trace
@@ -232,7 +168,7 @@ def _write(
 
 
 @compiled_uncounted
-def _refuse(
+def refuse(
     rules: Records, place: Records, windows: Records, trace: Records, now_s: float, job: int, attempt: int
 ) -> None:
     """The client itself says no to an attempt that was due."""
@@ -245,13 +181,14 @@ def _refuse(
 
 
 @compiled_uncounted
-def _is_no(outcome: int) -> bool:
+def is_no(outcome: int) -> bool:
     """Whether it was an answer, and no success."""
     return outcome in (es.REJECTED, es.ERROR, es.EXPIRED)
 
 
 @compiled_uncounted
-def _cause(outcome: int) -> int:
+def cause_of(outcome: int) -> int:
+    """How it failed, as budgets tell it apart: ``domain.retry.cause``."""
     if outcome == es.LATE:
         return _TIMED_OUT
     return _THROTTLED if outcome == es.REJECTED else _FAILED
@@ -263,7 +200,7 @@ def decide(state: State, now_s: float, slot: int, outcome: int) -> None:
     rules, place, slots, heap = state.rules[0], state.place[0], state.slots, state.heap
     budget, windows, trace, draws = state.budget, state.windows, state.trace, state.draws
     u = draws.jitter.random() if rules.jittered else 0.0
-    if outcome == es.OK or (_is_no(outcome) and rules.on_rejection == _GIVE_UP):
+    if outcome == es.OK or (is_no(outcome) and rules.on_rejection == _GIVE_UP):
         return
     attempt = slots[slot].attempt
     if not _attempts_left(attempt, rules.max_attempts):
@@ -280,121 +217,23 @@ def decide(state: State, now_s: float, slot: int, outcome: int) -> None:
     job = slots[slot].job
     if rules.budget != _NO_BUDGET:
         own = budget[job % rules.clients]
-        price = _price(rules.budget, rules.budget_rule, own, now_s, _cause(outcome))
+        price = _price(rules.budget, rules.budget_rule, own, now_s, cause_of(outcome))
     kind = es.RETRY_DUE
     if price == _PRICE_REFUSED:
-        _refuse(rules, place, windows, trace, now_s, job, attempt + 1)
+        refuse(rules, place, windows, trace, now_s, job, attempt + 1)
         if rules.gives_up_on_refusal:
             return
         kind, price = es.ASK_AGAIN, 0.0
     if now_s + delay_s < rules.end_s:
-        retry_slot = _planned(place, slots, job, attempt + 1, until_s, price, delay_s)
-        _plan(place, heap, now_s + delay_s, retry_slot, kind)
+        retry_slot = planned(place, slots, job, attempt + 1, until_s, price, delay_s)
+        plan(place, heap, now_s + delay_s, retry_slot, kind)
 
 
 @compiled_uncounted
-def _plan(place: Records, heap: Records, at_s: float, slot: int, kind: int) -> int:
+def plan(place: Records, heap: Records, at_s: float, slot: int, kind: int) -> int:
+    """Let something happen at ``at_s``; returns the order of the event."""
     place.planned += 1
     order = es.LATER + place.planned
     push(heap, place.heap_size, at_s, order, slot, kind)
     place.heap_size += 1
     return int(order)
-
-
-@compiled_uncounted
-def next_copy(state: State, now_s: float, hedge: int) -> None:
-    """A copy is due: send it, unless budget or breaker says no."""
-    rules, place, slots, heap = state.rules[0], state.place[0], state.slots, state.heap
-    hedges, budget, breaker, windows = state.hedges, state.budget, state.breaker, state.windows
-    trace, draws = state.trace, state.draws
-    job = hedges[hedge].job
-    owner = job % rules.clients
-    copy = hedges[hedge].used + 1
-    hedges[hedge].used = copy
-    hedges[hedge].due = 0
-    price = 0.0
-    if copy > 1 and rules.budget != _NO_BUDGET:
-        own = budget[owner]
-        price = _price(rules.budget, rules.budget_rule, own, now_s, hedges[hedge].cause)
-    if price != _PRICE_REFUSED and _may_be_sent(rules, budget, breaker, draws, now_s, owner, copy, price):
-        slot = _planned(place, slots, job, copy, hedges[hedge].until_s, price, 0.0)
-        slots[slot].hedge = hedge
-        slots[slot].sibling = es.NOBODY
-        hedges[hedge].kept += 1
-        last = hedges[hedge].wire
-        if last < 0:
-            hedges[hedge].wire = slot
-        else:
-            while slots[last].sibling >= 0:
-                last = slots[last].sibling
-            slots[last].sibling = slot
-        _send(state, now_s, slot)
-    else:
-        _refuse(rules, place, windows, trace, now_s, job, copy)
-        if rules.gives_up_on_refusal:
-            hedges[hedge].used = rules.copies
-    _plan_copy(rules, place, heap, hedges, now_s + rules.copy_delay_s, hedge, _FAILED)
-    _free_hedge_if_over(place, hedges, hedge)
-
-
-@compiled_uncounted
-def _plan_copy(
-    rules: Records, place: Records, heap: Records, hedges: Records, at_s: float, hedge: int, cause: int
-) -> None:
-    """The next copy is due then, and not when it was before."""
-    hedges[hedge].due = 0
-    if hedges[hedge].used < rules.copies and at_s < hedges[hedge].until_s and at_s < rules.end_s:
-        hedges[hedge].cause = cause
-        hedges[hedge].due = _plan(place, heap, at_s, hedge, es.COPY_DUE)
-
-
-@compiled_uncounted
-def _bring_forward(
-    rules: Records, place: Records, heap: Records, hedges: Records, now_s: float, hedge: int, outcome: int
-) -> None:
-    """A copy has failed: the next one comes at once, or when the service asked for it."""
-    at_s = now_s + (rules.retry_after_s if outcome == es.REJECTED else 0.0)
-    _plan_copy(rules, place, heap, hedges, at_s, hedge, _cause(outcome))
-
-
-@compiled_uncounted
-def _copy_ended(state: State, now_s: float, slot: int, outcome: int) -> None:
-    rules, place, slots, heap = state.rules[0], state.place[0], state.slots, state.heap
-    hedges, limit, windows = state.hedges, state.limit, state.windows
-    hedge = slots[slot].hedge
-    _take_off_wire(slots, hedges, hedge, slot)
-    if slots[slot].client == es.HELD:
-        return
-    hedges[hedge].kept -= 1
-    if outcome == es.OK or (_is_no(outcome) and rules.on_rejection == _GIVE_UP):
-        hedges[hedge].used = rules.copies
-        hedges[hedge].due = 0
-        while hedges[hedge].wire >= 0:
-            copy = hedges[hedge].wire
-            hedges[hedge].wire = slots[copy].sibling
-            hedges[hedge].kept -= 1
-            windows[slots[copy].window].cancelled += 1
-            hang_up(rules, place, slots, limit, windows, now_s, copy)
-            _note_end(state, now_s, copy, es.CANCELLED, outcome == es.OK)
-            free_if_over(place, slots, copy)
-    else:
-        _bring_forward(rules, place, heap, hedges, now_s, hedge, outcome)
-    _free_hedge_if_over(place, hedges, hedge)
-
-
-@compiled_uncounted
-def _take_off_wire(slots: Records, hedges: Records, hedge: int, slot: int) -> None:
-    here = hedges[hedge].wire
-    if here == slot:
-        hedges[hedge].wire = slots[slot].sibling
-        return
-    while slots[here].sibling != slot:
-        here = slots[here].sibling
-    slots[here].sibling = slots[slot].sibling
-
-
-@compiled_uncounted
-def _free_hedge_if_over(place: Records, hedges: Records, hedge: int) -> None:
-    if hedges[hedge].kept == 0 and hedges[hedge].due == 0:
-        hedges[hedge].link = place.free_hedge
-        place.free_hedge = hedge

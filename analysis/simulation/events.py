@@ -13,8 +13,11 @@ import math
 
 from analysis.compiled import compiled_uncounted
 from analysis.simulation import event_state as es
-from analysis.simulation.event_client import attempt, begin_job, decide, ended, next_copy, time_out
-from analysis.simulation.event_server import complete, free_if_over, next_end_s, note_edge, pop, turn, work_at
+from analysis.simulation.event_client import attempt, decide
+from analysis.simulation.event_clock import pop, work_at
+from analysis.simulation.event_copies import next_copy
+from analysis.simulation.event_jobs import begin_job, ended, time_out
+from analysis.simulation.event_server import complete, free_if_over, next_end_s, note_edge, turn
 from analysis.simulation.event_state import Records, State
 from analysis.simulation.kernel import Floats
 

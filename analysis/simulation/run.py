@@ -177,6 +177,8 @@ class SimulatedRun:
         times_out_s, done_s = sent_s + self._rules.timeout_s, self._capacity.when(ring.end_w[index])
         outcome = np.where(done_s <= times_out_s, kernel.OK, kernel.LATE).astype(np.int32)
         ends_s = np.minimum(done_s, times_out_s)
+        rejected = np.isinf(ring.end_w[index])
+        outcome[rejected], ends_s[rejected] = kernel.REJECTED, sent_s[rejected]
         return kernel.Trace(
             job=np.concatenate([ended.job, ring.job[index]]),
             attempt=np.concatenate([ended.attempt, ring.attempt[index]]),

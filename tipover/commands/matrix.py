@@ -146,7 +146,7 @@ def _simulate(
     cores = _cores_that_fit(largest)
     if expected_s > LONG_S:
         what = f"{len(mitigations)} mitigations over {seeds} {'seed' if seeds == 1 else 'seeds'}"
-        screen.print(f"simulating {what}: at most about {roughly(expected_s)}")
+        screen.print(f"simulating {what}: about {roughly(expected_s)}")
     with SeedProgress(runs_needed(experiment, mitigations, seeds), screen) as progress:
         return simulate_matrix(experiment, mitigations, seeds, cores=cores, on_done=progress)
 
@@ -224,16 +224,16 @@ def _print_part(out: Console, matrix: Matrix, groups: Sequence[str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from analysis.mitigations.columns import COLUMNS, FAILING, HEALTHY, OVERLOAD, cells
+    from analysis.mitigations.columns import COLUMNS, cells
 
-    words = {OVERLOAD: "goodput", HEALTHY: "added", FAILING: "A"}
     shown = [index for index, column in enumerate(COLUMNS) if column.group in groups]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("mitigation", style="cyan", no_wrap=True)
     for index in shown:
         column = COLUMNS[index]
-        heading = "\n".join(f"{words.get(column.group, '')} {column.heading}".split())
-        table.add_column(heading, justify="left" if column.unit == "outcome" else "right")
+        table.add_column(
+            "\n".join(column.words.split()), justify="left" if column.unit == "outcome" else "right"
+        )
     timeout_s = matrix.experiment.client.timeout_s
     for row in matrix.rows:
         texts = cells(row.values, row.outcomes)

@@ -33,6 +33,7 @@ CHANGES = {
     "hedging": {"client.hedging"},
     "queue-cap": {"admission.queue_cap"},
     "drop-expired": {"admission.drop_expired"},
+    "drop-nearly-expired": {"admission.drop_expired", "admission.least_s"},
     "cancel-on-disconnect": {"admission.cancel_on_disconnect"},
     "lifo": {"admission.discipline"},
     "adaptive-lifo": {"admission.discipline"},
@@ -48,7 +49,8 @@ CHANGES = {
     "deadline+drop-expired": {"client.deadline_s", "admission.drop_expired"},
     "adaptive-lifo+codel": {"admission.discipline", "admission.codel"},
     "budget+deadline+limit": {
-        "client.budget", "client.deadline_s", "admission.drop_expired", "admission.limit",
+        "client.budget", "client.deadline_s",
+        "admission.drop_expired", "admission.least_s", "admission.limit",
     },
 }  # fmt: skip
 SET_BY_PRESETS = {

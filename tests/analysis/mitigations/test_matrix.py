@@ -183,13 +183,13 @@ def test_the_picture_is_wide_enough_and_grows_with_its_rows(matrix: Matrix) -> N
     assert large[1] > small[1]
 
 
-def test_the_title_counts_those_that_are_never_trapped() -> None:
-    """``none`` is not counted; a scenario that is no trap says so."""
+def test_the_title_counts_those_that_get_up_in_every_seed() -> None:
+    """``none`` is not counted; a scenario that gets up by itself says so."""
     bad, good = row({"trapped": 1, "recovered": 1}), row({"recovered": 2})
     none = replace(bad, mitigation=CATALOGUE["none"], outcomes={"trapped": 2})
     assert tradeoffs_title(Matrix(SMALL, (1, 2), (none, bad, good, good))).startswith(
-        "2 of 3 mitigations keep"
+        "2 of 3 mitigations get"
     )
     calm = replace(none, outcomes={"recovered": 2})
-    assert "is no trap" in tradeoffs_title(Matrix(SMALL, (1, 2), (calm, good)))
+    assert "gets up without" in tradeoffs_title(Matrix(SMALL, (1, 2), (calm, good)))
     assert tradeoffs_title(Matrix(SMALL, (1, 2), (none,))) == "small without any mitigation"

@@ -52,7 +52,7 @@ def test_random_errors_are_the_only_change_to_the_service() -> None:
 def test_a_trial_of_many_attempts_has_fewer_seeds() -> None:
     """One in four, and never none."""
     assert [TRIALS["5× overload"].seeds(n) for n in (1, 4, 5, 20)] == [1, 1, 2, 5]
-    assert TRIALS["healthy"].seeds(20) == 20
+    assert TRIALS["healthy"].seeds(20) == TRIALS["1× overload"].seeds(20) == 20
 
 
 def test_a_bare_service_serves_nobody_in_time_under_overload() -> None:
@@ -60,10 +60,17 @@ def test_a_bare_service_serves_nobody_in_time_under_overload() -> None:
     assert numbers("5× overload", "none")[overload_key(5.0)] == pytest.approx(0.0, abs=0.01)
 
 
-@pytest.mark.parametrize("mitigation", ["queue-cap", "lifo", "drop-expired"])
+@pytest.mark.parametrize("mitigation", ["queue-cap", "lifo", "drop-nearly-expired"])
 def test_a_service_that_does_not_serve_the_dead_is_busy_with_the_living(mitigation: str) -> None:
     """What is served is served in time, at the full rate of the service: that of 30 timeouts' works."""
     assert numbers("5× overload", mitigation)[overload_key(5.0)] == pytest.approx(1.0, abs=0.12)
+
+
+def test_dropping_only_what_has_expired_serves_those_who_are_about_to() -> None:
+    """First in, first out, the first that has not expired has no time left for its service."""
+    dropped = numbers("5× overload", "drop-expired")[overload_key(5.0)]
+    assert dropped is not None
+    assert 0.0 < dropped < 0.2
 
 
 def test_in_an_outage_attempts_go_out_as_the_budget_lets_them() -> None:

@@ -269,8 +269,8 @@ def test_backoff_is_compiled_from_the_rule_the_client_uses() -> None:
         for failed in (1, 2, 3, 10, 600, 5000):
             for u in (0.0, 0.3, 0.999):
                 expected = backoff.delay_s(failed, u)
-                assert delay_s(*backoff.numbers, failed, u) == expected
-                assert kernel._delay_s(*backoff.numbers, failed, u) == expected
+                assert delay_s(*backoff.numbers, 0.0, failed, u) == expected
+                assert kernel._delay_s(*backoff.numbers, 0.0, failed, u) == expected
 
 
 @pytest.mark.parametrize(
