@@ -4,7 +4,8 @@ An *episode* is a stretch in which fewer than half of the jobs are answered in t
 timeout. It begins with the first failing attempt from which on at least half of the attempts of the next
 timeout fail. It ends, *recovered*, with the last failing attempt after which failing stays below 5%
 for max(5T, 10% of what is left of the window), or up to the window's end if that is at least 2T away.
-A few scattered timeouts are no episode. Attempts are placed by when they were sent, jobs by when they
+A few scattered timeouts are no episode. A job whose first attempt the client itself refused counts as one
+that failed at that moment: its user had no answer either. Attempts are placed by when they were sent, jobs by when they
 were due; an attempt sent less than T before the trace ends is not judged, because its timeout could not
 have been seen. All times here are seconds of the wall clock.
 """
@@ -57,7 +58,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class _Sends:
-    """Attempts that were sent in the window, by time of sending, with running counts of failures."""
+    """Attempts sent in the window, and jobs refused, by that time, with running counts of failures."""
 
     sent_s: Floats
     failing: Mask
@@ -65,7 +66,8 @@ class _Sends:
 
     @classmethod
     def of(cls, attempts: Attempts, window: Window) -> _Sends:
-        inside = attempts.sent & (attempts.sent_s >= window.start_s) & (attempts.sent_s <= window.end_s)
+        counted = attempts.sent | attempts.first
+        inside = counted & (attempts.sent_s >= window.start_s) & (attempts.sent_s <= window.end_s)
         order = np.argsort(attempts.sent_s[inside], kind="stable")
         # An attempt still open at the end of the trace, a timeout after it was sent, has failed.
         failing = ~attempts.ok[inside][order]

@@ -9,12 +9,7 @@ import numpy as np
 
 from analysis.simulation import event_state as es
 from analysis.simulation import kernel
-from analysis.simulation.arrays import (
-    arrival_chunks,
-    doubled,
-    edges_of,
-    unrolled,
-)
+from analysis.simulation.arrays import arrival_chunks, doubled, edges_of, unrolled
 from analysis.simulation.counts import DefendedCounts, Floats, Ints
 from analysis.simulation.event_setup import check_ends, free_hedges, free_slots, initial_state
 from analysis.simulation.events import advance

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 from domain.attempts import Outcome
@@ -65,6 +66,8 @@ class Sent:
     ends_s: float
     number: int = 0
     open: bool = True
+    held: Callable[[float], None] | None = None
+    """What its rejection leads to, once it would have timed out."""
 
 
 class Oracle:
@@ -137,12 +140,12 @@ class Oracle:
                 self._attempt(now_s, job, 1, 0.0, 0.0)
             else:
                 self._copy(now_s, job, budgets.FAILED)
-        elif isinstance(what, _Waiting):
-            what.act(now_s, *what.arguments)
         elif kind == TIMES_OUT:
             if what.open:
                 self._hang_up(now_s, what)
                 self._ended(now_s, what, Outcome.TIMEOUT, 0)
+            elif what.held is not None:
+                what.held(now_s)
         else:
             act, *arguments = what
             if act != self._copy:
@@ -198,12 +201,16 @@ class Oracle:
         self._note_end(now_s, sent, outcome, status, outcome is Outcome.OK)
         job, rejected = sent.job, outcome is Outcome.REJECTED
         gives_up = rejected and self.client.on_rejection == "give-up"
-        then_s = (
-            max(now_s, sent.ends_s) if self.client.on_rejection == "after-timeout" and rejected else now_s
-        )
         if self.client.hedging is None:
-            what = (job, sent.attempt, outcome, status, sent.previous_s)
-            self._at(then_s, now_s, self._decide, *what)
+            then = partial(
+                self._decide,
+                job=job,
+                attempt=sent.attempt,
+                outcome=outcome,
+                status=status,
+                previous_s=sent.previous_s,
+            )
+            self._lead_to(now_s, sent, outcome, then)
             return
         job.on_wire.remove(sent)
         if outcome is Outcome.OK or gives_up:
@@ -213,17 +220,18 @@ class Oracle:
                 self._note_end(now_s, copy, Outcome.CANCELLED, 0, outcome is Outcome.OK)
             job.on_wire.clear()
         else:
-            self._at(then_s, now_s, self._bring_forward, job, outcome, status)
+            then = partial(self._bring_forward, job=job, outcome=outcome, status=status)
+            self._lead_to(now_s, sent, outcome, then)
 
     def _hang_up(self, now_s: float, sent: Sent) -> None:
         if self.service.admission.cancel_on_disconnect:
             self.dropped += self.queue.cancel(now_s, sent.number)
 
-    def _at(self, then_s: float, now_s: float, act, *arguments: object) -> None:
-        if then_s > now_s:
-            self._push(then_s, TIMES_OUT, _Waiting(act, arguments))
+    def _lead_to(self, now_s: float, sent: Sent, outcome: Outcome, then: Callable[[float], None]) -> None:
+        if self.client.on_rejection == "after-timeout" and outcome is Outcome.REJECTED:
+            sent.held = then
         else:
-            act(now_s, *arguments)
+            then(now_s)
 
     def _note_end(self, now_s: float, sent: Sent, outcome: Outcome, status: int, succeeded: bool) -> None:
         sent.open = False
@@ -292,13 +300,6 @@ class Oracle:
         self, job: int, attempt: int, sent_s: float, done_s: float, outcome: Outcome, status: int
     ) -> None:
         self.rows.append(Row(job, attempt, sent_s, done_s, outcome, status))
-
-
-class _Waiting:
-    """A rejection that counts only when the attempt would have timed out."""
-
-    def __init__(self, act, arguments: tuple[object, ...]) -> None:
-        self.act, self.arguments = act, arguments
 
 
 def _uniforms(seed: int, purpose: Purpose) -> Iterator[float]:

@@ -122,6 +122,11 @@ def _threshold_words(experiment: Experiment) -> str:
         return (
             "Clients never give up (A = ∞): once waits pass the timeout, no demand is low enough to let go."
         )
+    if amplification < 1:
+        return (
+            f"While every attempt fails a job costs A = {number(amplification)} attempts, for most are refused "
+            "by the client itself: failing clients alone never fill the service."
+        )
     attempts = "attempt" if amplification == 1 else "attempts"
     words = (
         f"While every attempt fails a job costs A = {number(amplification)} {attempts}, so a failed state "
@@ -143,6 +148,8 @@ def _outcome_words(experiment: Experiment, prediction: Prediction) -> str:
         held = None if experiment.is_defended else experiment.amplified_utilization
         trap = ", but a larger trigger would trap it" if held is not None and held >= 1 else ""
         return f"{here} nothing in this scenario makes attempts time out{trap}."
+    if prediction.outcome == "undecided" and prediction.simulated:
+        return f"{here} it is still failing when the watch ends, and the seeds do not show whether for good."
     if prediction.outcome == "undecided":
         later = _recovery_words(experiment, prediction)
         return f"{here} it recovers by itself{later}, when the watch is over."

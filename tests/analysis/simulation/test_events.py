@@ -285,7 +285,7 @@ CASES = [
 ]
 
 
-def assert_same_run(experiment: Experiment, queue_cap=None, preload: int = 0) -> None:
+def assert_same_run(experiment: Experiment, preload: int = 0) -> None:
     """Both kernels make the same attempts, and count them alike."""
     fast = SimulatedRun(experiment, recording=True, preload=preload)
     fast.advance(math.inf)
