@@ -16,6 +16,7 @@ from domain.breakers import codes as breaker_codes
 from domain.breakers import decide as breakers
 from domain.budgets import codes as budget_codes
 from domain.budgets import decide as budgets
+from domain.budgets.exhaustion import runs_out
 from domain.experiment import Client, Experiment, Service
 from domain.limits import codes as limit_codes
 from domain.limits import decide as limits
@@ -33,7 +34,8 @@ def check_ends(client: Client, service: Service) -> None:
         return
     admission = service.admission
     rejects = admission.queue_cap is not None or admission.limit is not None or admission.codel is not None
-    if client.on_rejection == "retry" and (rejects or (admission.drop_expired and admission.least_s > 0)):
+    rejects = rejects or (admission.drop_expired and admission.least_s > 0)
+    if client.on_rejection == "retry" and rejects and not runs_out(client.budget):
         raise ValueError(
             "on_rejection: must not be 'retry' for clients that never give up and do not back off "
             "(got 'retry'): a service that rejects would be asked again and again at one moment"

@@ -41,7 +41,7 @@ def compare_runs(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put runs side by side: settings that differ, results, one picture."""
+    """Put runs side by side, in a table and a picture."""
     directories = list(runs or [])
     _check(directories, out)
 

@@ -59,7 +59,7 @@ def run_matrix(
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Put a scenario's storm before every mitigation, one at a time and in combinations."""
+    """Run a storm under each mitigation: what helps, and its cost."""
     if list_them:
         _list(as_json=as_json)
         return ExitCode.CONFIRMED
