@@ -59,6 +59,8 @@ def advance(  # noqa: PLR0912, PLR0915 - one loop and one choice
             arrival_s = arrivals_s[place.arrived]
         now_s = min(end_s, change_s, timeout_s, plan_s, arrival_s)
 
+        if math.isinf(now_s) and math.isinf(until_s):
+            break  # what is in service without capacity never ends
         if now_s >= boundary_s:
             while windows[place.window].edge_s <= min(now_s, until_s):
                 note_edge(place, slots, running, windows, windows[place.window].edge_s)

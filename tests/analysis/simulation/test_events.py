@@ -275,6 +275,16 @@ def test_same_attempts_as_live_with_anything_together(admission, client, load, p
     assert np.all(counts.depth <= admission["queue_cap"] + pods)
 
 
+@pytest.mark.parametrize("admission", [{}, {"drop_expired": True}, {"queue_cap": 3}])
+def test_a_run_that_ends_in_an_outage_ends(admission: dict[str, Any]) -> None:
+    """What is in service without capacity never ends, and its clients time out."""
+    plain = defended(admission)
+    phases = (*plain.demand.phases[:2], Phase("outage", 30.0, 1.0, 0.0))
+    trace, counts = finished(replace(plain, demand=replace(plain.demand, phases=phases)))
+    assert counts.answered[0, -1] == 0
+    assert trace.job.size == counts.attempts.sum()
+
+
 CASES = [
     mm1(0.8),
     mm1(0.9, 2.0, 3, pods=3),
