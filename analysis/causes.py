@@ -44,11 +44,19 @@ def not_working_before(attempts: Attempts, findings: Findings) -> str | None:
 
 
 def other_cause(attempts: Attempts, start_s: float, end_s: float) -> str | None:
-    """One sentence if more than 90% of the failures sent in the window are errors or rejections."""
-    failed = attempts.failing & (attempts.sent_s >= start_s) & (attempts.sent_s <= end_s)
+    """One sentence if more than 90% of the failures in the window are errors, rejections or jobs whose first
+    attempt the client itself refused."""
+    inside = (attempts.sent_s >= start_s) & (attempts.sent_s <= end_s)
+    failed, refused = inside & attempts.failing, inside & attempts.first & ~attempts.sent
     other = failed & np.isin(attempts.outcome, [OUTCOMES.index(outcome.value) for outcome in NO_QUEUE])
-    if int(other.sum()) <= OTHER_CAUSE_SHARE * int(failed.sum()):
+    unsent, failures = int(refused.sum()), int(failed.sum() + refused.sum())
+    if int(other.sum()) + unsent <= OTHER_CAUSE_SHARE * failures:
         return None
+    if unsent > int(other.sum()):
+        return (
+            f"{unsent / failures:.0%} of the failures are jobs that the client's own breaker refused. What "
+            "was not sent says nothing of the service."
+        )
     return (
         f"{other.sum() / failed.sum():.0%} of the failures are no timeouts{_ended(attempts, failed)}. "
         "That is another mechanism than a queue that outlasts the timeout."

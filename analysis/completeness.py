@@ -52,9 +52,9 @@ def _retries(trace: TraceFile, workers: list[Any], live: Experiment) -> Iterator
     """Jobs that were never answered and had the time for all m attempts must have made m, no more, no less.
 
     Jobs that the client's own budget or breaker refused anything made as many as they could; how many fit
-    before a deadline of the job, or after what a service asks clients to wait, is not known. A timeout is left
-    for the lateness of timers: nothing is sent after the last phase, but what is open then may take until its
-    deadline.
+    before a deadline of the job, or after what a service asks clients to wait, is not known. A timeout is
+    left for the lateness of timers: nothing is sent after the last phase, but what is open then may take
+    until its deadline.
     """
     attempts, client = trace.arrays, live.client
     most = client.policy.max_attempts

@@ -22,6 +22,7 @@ import pandas as pd
 from analysis.estimators import Findings, retry_span_s
 from analysis.spread import dispersion, failing_variance_per_s, squared_variation
 from analysis.trace import Attempts
+from analysis.trap import attempts_a_job
 from domain.experiment import Experiment
 
 CONFIDENCE = 0.95
@@ -151,7 +152,7 @@ def _amplified_utilization(findings: Findings) -> Estimate | None:
     """
     ratio, samples = findings.values["amplified_utilization"], findings.samples
     completed = samples.get("capacity_per_s", 0)
-    jobs = samples.get("ingress_per_s", 0) / findings.live.client.amplification
+    jobs = samples.get("ingress_per_s", 0) / attempts_a_job(findings.live)
     if ratio is None or findings.values["ingress_per_s"] is None or not completed or not jobs:
         return None
     works = _works(findings.live, completed)

@@ -5,9 +5,10 @@ timeout. It begins with the first failing attempt from which on at least half of
 timeout fail. It ends, *recovered*, with the last failing attempt after which failing stays below 5%
 for max(5T, 10% of what is left of the window), or up to the window's end if that is at least 2T away.
 A few scattered timeouts are no episode. A job whose first attempt the client itself refused counts as one
-that failed at that moment: its user had no answer either. Attempts are placed by when they were sent, jobs by when they
-were due; an attempt sent less than T before the trace ends is not judged, because its timeout could not
-have been seen. All times here are seconds of the wall clock.
+that failed at that moment: its user had no answer either. A copy that another copy's answer ended counts
+for nothing: it has neither failed nor answered. Attempts are placed by when they were sent, jobs by when
+they were due; an attempt sent less than T before the trace ends is not judged, because its timeout could
+not have been seen. All times here are seconds of the wall clock.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.result import Floats
-from analysis.trace import Attempts, Mask
+from analysis.trace import OUTCOMES, Attempts, Mask
+from domain.attempts import Outcome
 
 FAILING_JOBS = 0.5
 """Share of jobs answered in time below which the service is failing."""
@@ -28,6 +30,7 @@ HOLD_SHARE = 0.1
 LEAST_HOLD_TIMEOUTS = 2.0
 BUCKET_JOBS = 10
 """Jobs a bucket should hold on average, so that a ratio means something."""
+_CANCELLED = OUTCOMES.index(Outcome.CANCELLED.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class _Sends:
 
     @classmethod
     def of(cls, attempts: Attempts, window: Window) -> _Sends:
-        counted = attempts.sent | attempts.first
+        counted = (attempts.sent | attempts.first) & (attempts.outcome != _CANCELLED)
         inside = counted & (attempts.sent_s >= window.start_s) & (attempts.sent_s <= window.end_s)
         order = np.argsort(attempts.sent_s[inside], kind="stable")
         # An attempt still open at the end of the trace, a timeout after it was sent, has failed.

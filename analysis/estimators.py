@@ -92,11 +92,13 @@ def retry_span_s(live: Experiment) -> float:
 
 def _attempts_span_s(live: Experiment) -> float:
     client, service = live.client, live.service
+    asked = (service.admission.retry_after_s or 0.0) if service and client.honours_retry_after else 0.0
     if client.hedging is not None:
-        return (client.hedging.copies - 1) * client.hedging.delay_s + client.timeout_s
+        # A copy that is turned away sets back the next one by what the service asks for.
+        gap = max(client.hedging.delay_s, client.timeout_s + asked) if asked else client.hedging.delay_s
+        return (client.hedging.copies - 1) * gap + client.timeout_s
     if math.isinf(client.max_attempts):
         return math.inf
-    asked = (service.admission.retry_after_s or 0.0) if service and client.honours_retry_after else 0.0
     waits = sum(max(client.backoff.bounds_s(n)[1], asked) for n in range(1, int(client.max_attempts)))
     return client.max_attempts * client.timeout_s + waits
 

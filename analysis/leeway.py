@@ -24,7 +24,8 @@ WIDEST = 1.0
 MOST_SHARE = 0.9
 """Share of the seeds that must have a value for its band to be that of a run as such."""
 _EXPECTED = "_expected"
-_TIMES = ("recovery_s", "shed_recovery_s")
+TIMES = ("recovery_s", "shed_recovery_s")
+"""What a band may excuse."""
 
 
 def with_leeway(check: Check, prediction: Prediction, *, speedup: float = 1.0) -> Check:
@@ -43,12 +44,17 @@ def with_leeway(check: Check, prediction: Prediction, *, speedup: float = 1.0) -
     if band is None:
         return check
     check = replace(check, low=band.low, high=band.high)
-    if key not in _TIMES:
+    if key not in TIMES:
         return check
     doubt = _doubt(band, bands, speedup)
     if len(bands.seeds) < FEWEST_SEEDS:
         return replace(check, why=_joined(check.why, doubt))
     return _judged(check, band, bands, doubt)
+
+
+def in_most_seeds(band: Band, bands: Bands) -> bool:
+    """Whether nearly every seed has the value."""
+    return band.count >= MOST_SHARE * len(bands.seeds)
 
 
 def _judged(check: Check, band: Band, bands: Bands, doubt: str) -> Check:
@@ -76,7 +82,7 @@ def _doubt(band: Band, bands: Bands, speedup: float) -> str:
     seeds = len(bands.seeds)
     if seeds < FEWEST_SEEDS:
         return f"chance cannot be told from {'one seed' if seeds == 1 else f'{seeds} seeds'}"
-    if band.count < MOST_SHARE * seeds:
+    if not in_most_seeds(band, bands):
         return f"chance decides: only {band.count} of {seeds} seeds have such a time"
     if band.high - band.low > WIDEST * band.median:
         more = "lower the speed-up" if speedup > 1 else "a longer timeout or more capacity is needed"

@@ -68,7 +68,7 @@ def _left_to_simulation(experiment: Experiment, service: Service) -> Prediction:
 
 def _foreign(experiment: Experiment) -> Prediction:
     client, rate = experiment.client, experiment.demand.arrival_rate_per_s
-    known = {"amplification": client.amplification, "demand_per_s": rate}
+    known = {"amplification": None if experiment.is_defended else client.amplification, "demand_per_s": rate}
     return Prediction(None, {key: known.get(key) for key in QUANTITIES}, None, None, (FOREIGN_NOTE,))
 
 

@@ -83,7 +83,7 @@ def _read_run_json(path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{path} is not a run directory: it has no run.json")
     try:
         run = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise ConfigurationError(f"{file} cannot be read: {error}") from error
     if not isinstance(run, dict):
         raise ConfigurationError(f"{file} is not a JSON object")
@@ -98,7 +98,7 @@ def _read_workers(path: Path, warnings: list[str]) -> tuple[dict[str, Any], ...]
     for file in sorted(path.glob("worker-*.json")):
         try:
             worker = json.loads(file.read_text(encoding="utf-8"))
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, RecursionError) as error:
             warnings.append(f"{file.name} of the generator cannot be read: {error}.")
             continue
         if isinstance(worker, dict):
@@ -124,7 +124,7 @@ def _read_server(file: Path, warnings: list[str]) -> pd.DataFrame:
 def _server_row(line: str) -> dict[str, float] | None:
     try:
         data = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or not isinstance(data.get("t_s"), int | float):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,34 @@ FEWEST_SEEDS = 10
 """Below this many seeds a 5–95% band would be hardly more than the range of what was seen."""
 ATTEMPTS_PER_CORE_S = 2e6
 """Attempts that one core simulates, measures and judges in a second."""
+_MANY_FAILURES = 10
+"""By then a backoff that grows has grown."""
 BYTES_PER_ATTEMPT = 140
 """Measured over a run of 15 million attempts, all of which are kept until they have been measured."""
 
 
 def expected_attempts(experiment: Experiment) -> float:
-    """Attempts of one simulated run if all of them fail: what a seed costs at most."""
-    # Clients without end make no more attempts than there are timeouts in the run.
-    most = 1.0 + experiment.duration_s / experiment.client.timeout_s
-    return experiment.live().arrival_plan.expected_jobs * min(experiment.client.amplification, most)
+    """Attempts of one simulated run if all of them fail: what a seed costs at most.
+
+    A job makes at most one a timeout, or, where it is told no at once, one a backoff; clients that never give
+    up and do not back off have a budget that runs out, or nobody may tell them no.
+    """
+    return experiment.live().arrival_plan.expected_jobs * _most_attempts(experiment)
+
+
+def _most_attempts(experiment: Experiment) -> float:
+    client, service = experiment.client, experiment.service
+    if client.hedging is not None:
+        return client.amplification
+    rejected = service is not None and service.admission.may_reject and client.on_rejection == "retry"
+    turn_s = client.timeout_s
+    if rejected or (client.may_refuse and client.on_refusal == "retry"):
+        turn_s = min(turn_s, sum(client.backoff.bounds_s(_MANY_FAILURES)) / 2)
+    if turn_s == 0.0:
+        if math.isfinite(client.amplification):
+            return client.amplification
+        turn_s = client.timeout_s
+    return min(client.amplification, 1.0 + experiment.duration_s / turn_s)
 
 
 def fluid_attempts(experiment: Experiment, trace: FluidTrace | None) -> float:
@@ -67,3 +87,10 @@ def simulation_s(attempts: float, seeds: int, cores: int) -> float:
 def expected_bytes(experiment: Experiment) -> float:
     """Memory that one seed takes, if all of its attempts fail."""
     return BYTES_PER_ATTEMPT * max(expected_attempts(experiment), 1.0)
+
+
+def cores_that_fit(experiment: Experiment) -> int:
+    """How many seeds memory holds at a time, up to the cores there are; 0 if it does not hold one."""
+    import psutil
+
+    return min(available_cores(), int(psutil.virtual_memory().available / expected_bytes(experiment)))

@@ -12,6 +12,7 @@ import math
 
 from analysis import laws
 from analysis.result import Prediction
+from analysis.trap import attempts_a_job
 from domain.experiment import Experiment, PlacedPhase
 
 
@@ -53,9 +54,10 @@ def failing_variance_per_s(
 ) -> float:
     """``laws.failing_variance_per_s`` for the clients and the arrivals of the experiment.
 
-    A client without end counts as one that does not retry: its retries spread over the whole run.
+    A client without end, which no deadline or budget stops, counts as one that does not retry: its retries
+    spread over the whole run.
     """
-    amplification = experiment.client.amplification
+    amplification = attempts_a_job(experiment)
     return laws.failing_variance_per_s(
         arrival_rate_per_s=arrival_rate_per_s,
         capacity_per_s=capacity_per_s,

@@ -71,6 +71,12 @@ class Admission:
             queue_cap=self.queue_cap, standing=self.standing, least_s=self.least_s
         )
 
+    @property
+    def may_reject(self) -> bool:
+        """Whether it may answer an attempt with a no before the attempt's time is over."""
+        sheds = self.queue_cap is not None or self.limit is not None or self.codel is not None
+        return sheds or (self.drop_expired and self.least_s > 0)
+
     def scaled(self, factor: float) -> Admission:
         """The same defences in another unit of time."""
         return replace(

@@ -9,8 +9,10 @@ from typing import Literal
 from domain.admission import Admission
 from domain.arrivals import ArrivalKind, ArrivalPlan, segments
 from domain.backoff import Backoff, NoBackoff
+from domain.breakers import codes as breaker_codes
 from domain.breakers.decide import Breaker
 from domain.breakers.none import NoBreaker
+from domain.budgets import codes as budget_codes
 from domain.budgets.decide import RetryBudget
 from domain.budgets.none import NoBudget
 from domain.deadlines import Propagation
@@ -83,6 +85,11 @@ class Client:
     def amplification(self) -> float:
         """A: attempts per job when every attempt fails and no budget binds."""
         return self.policy.amplification
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether it has a budget or a breaker that may say no."""
+        return self.budget.code != budget_codes.NONE or self.breaker.code != breaker_codes.NONE
 
     def scaled(self, factor: float) -> Client:
         """The same client in another unit of time."""
@@ -194,7 +201,8 @@ class Experiment:
     def is_defended(self) -> bool:
         """Whether client or service has more to it than attempts, a timeout, a backoff and a FIFO queue.
 
-        The laws and the fluid model know nothing of budgets, breakers, deadlines and what a service drops.
+        The laws and the fluid model know nothing of budgets, breakers, deadlines and what a service drops. A
+        client that gives up on a rejection is bare as well before a service of ours that rejects nothing.
         """
         bare = Client(
             self.client.timeout_s,
@@ -202,8 +210,10 @@ class Experiment:
             self.client.backoff,
             propagate=self.client.propagate,
         )
-        rejects = self.service is not None and self.service.admission != Admission()
-        return rejects or replace(self.client, preset=None, on_rejection=bare.on_rejection) != bare
+        client = replace(self.client, preset=None)
+        if self.service is not None:
+            client = replace(client, on_rejection=bare.on_rejection)
+        return client != bare or (self.service is not None and self.service.admission != Admission())
 
     @property
     def placed_phases(self) -> tuple[PlacedPhase, ...]:

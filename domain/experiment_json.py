@@ -89,8 +89,11 @@ _FAMILIES: dict[str, Mapping[str, type]] = {
 }
 """The rules to choose from, by the name of the field that holds one."""
 
-_SHARES = frozenset({"error_rate", "floor", "capacity_factor", "backoff_ratio", "failure_ratio", "smoothing"})
+_SHARES = frozenset({"error_rate", "floor", "backoff_ratio", "failure_ratio", "smoothing"})
 """Fields that are at most 1, wherever they are."""
+
+_POSITIVE = frozenset({"timeout_s", "deadline_s", "pods", "rate_per_pod", "clients", "speedup"})
+"""Fields that something is divided by, or that nothing would come of at 0."""
 
 _TOO_LARGE = 2**63
 """Whole numbers beyond this have no place anywhere, and some are too large for a float."""
@@ -114,6 +117,8 @@ def from_json(data: dict[str, Any]) -> Experiment:
     """
     faults: list[Fault] = []
     experiment: Experiment = _decoded(Experiment, _in_todays_words(data), "", faults)
+    if not faults and not experiment.duration_s > 0:
+        _fault(faults, "demand.phases", "must last longer than 0 s in all", experiment.duration_s)
     if faults:
         raise ValueError("; ".join(map(str, faults)))
     return experiment
@@ -244,12 +249,19 @@ def _plain(name: str, hint: Any, data: object, at: str, faults: list[Fault]) -> 
         return data if isinstance(data, hint) else _fault(faults, at, f"must be {expected}", data)
     if hint is float and data == "inf":
         data = math.inf
-    accepted = int if hint is int else (int, float)
-    if not isinstance(data, accepted) or isinstance(data, bool) or not data >= 0:
-        whole = "whole " if hint is int else ""
-        return _fault(faults, at, f"must be a {whole}number of at least 0", data)
+    rule = _broken_rule(name, int if hint is int else float, data)
+    return hint(data) if rule is None else _fault(faults, at, rule, data)
+
+
+def _broken_rule(name: str, kind: type, data: Any) -> str | None:
+    """What a number of this name must be and is not."""
+    whole = kind is int
+    if not isinstance(data, int if whole else (int, float)) or isinstance(data, bool) or not data >= 0:
+        return f"must be a {'whole ' if whole else ''}number of at least 0"
     if isinstance(data, int) and data >= _TOO_LARGE:
-        return _fault(faults, at, "must be less than 2^63", data)
-    if name in _SHARES and data > 1:
-        return _fault(faults, at, "must be at most 1", data)
-    return hint(data)
+        return "must be less than 2^63"
+    if name in _POSITIVE and data == 0:
+        return "must be above 0"
+    if name == "max_attempts" and data < 1:
+        return "must be at least 1, the first attempt included"
+    return "must be at most 1" if name in _SHARES and data > 1 else None

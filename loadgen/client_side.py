@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from domain.breakers.account import BreakerAccount
@@ -16,16 +15,19 @@ from loadgen.wire import Wire
 _ENDLESS_PACE_S = 0.01
 """A client without an attempt limit makes at most one attempt in this time per job, sent or refused: against
 a service that refuses at once its load would have no bound but the CPU."""
+_AS_GOOD_AS_ENDLESS = 1000
+"""An attempt limit above this is none, for that."""
 
 
 class ClientSide:
-    """``sending`` turns False when nothing may be sent any more."""
+    """``sending`` turns False when nothing may be sent any more, ``end_s`` after the start at the latest."""
 
     __slots__ = (
         "_chance",
         "client",
         "crew",
         "deadline_s",
+        "end_s",
         "gives_up",
         "jitter",
         "pace_s",
@@ -42,9 +44,10 @@ class ClientSide:
         self.wire = wire
         self.crew = crew
         self.sending = True
+        self.end_s = experiment.duration_s
         self.waits_out = self.client.on_rejection == "after-timeout"
         self.gives_up = self.client.on_refusal == "give-up"
-        self.pace_s = _ENDLESS_PACE_S if math.isinf(self.client.max_attempts) else 0.0
+        self.pace_s = _ENDLESS_PACE_S if self.client.max_attempts > _AS_GOOD_AS_ENDLESS else 0.0
         self.jitter = _uniforms(experiment.run.seed, "jitter", worker)
         self._chance = _uniforms(experiment.run.seed, "breaker", worker)
         self.timeout_s = self.client.timeout_s

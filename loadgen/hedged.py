@@ -126,9 +126,10 @@ class HedgedJob:
     def _schedule(self, due_s: float, why: int) -> None:
         """Let the next copy go out at ``due_s`` and not before, if there is one and it is not too late."""
         self._unschedule()
-        if self._more and self._used < self._hedging.copies and due_s < self._until_s:
-            wait_s = due_s - self._side.wire.now_s
-            self._next = self._side.crew.call_in(wait_s, self.send_copy, due_s, why)
+        side = self._side
+        in_time = side.sending and due_s < min(self._until_s, side.end_s)
+        if self._more and in_time and self._used < self._hedging.copies:
+            self._next = side.crew.call_in(due_s - side.wire.now_s, self.send_copy, due_s, why)
 
     def _unschedule(self) -> None:
         if self._next is not None:

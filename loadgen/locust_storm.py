@@ -17,6 +17,7 @@ from domain.errors import ConfigurationError, ExitCode, TipoverError
 from domain.experiment import Client, Experiment
 from domain.observer import AttemptObserver
 from loadgen.destination import Destination
+from loadgen.gates import check_clients_can_be_shared
 from loadgen.health import Health
 from loadgen.limits import check_plan_fits, raise_descriptor_limit
 from loadgen.request import Job
@@ -74,6 +75,7 @@ class StormSide:
             user = self._user()
             destination = Destination(self.environment.host or "", self.settings.allowed_hosts)
             check_plan_fits(self.live, destination.ip, share.workers)
+            check_clients_can_be_shared(self.live.client, share.workers)
             out = open_run()
         except TipoverError as error:
             self.refuse(error)

@@ -121,9 +121,9 @@ class PatientResponseReader(ResponseReader):
         return retry_after_s(self._seconds, now_epoch_s)
 
 
-_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 MOST_PATIENCE_S = 86_400.0
-"""Whoever asks for more than a day gets a day."""
+"""Whoever asks for more than a day gets a day, be it in more digits than a float holds (RFC 9111 §1.2.2)."""
 
 
 def retry_after_s(text: str, now_epoch_s: float) -> float:

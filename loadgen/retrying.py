@@ -58,7 +58,11 @@ class Retrying:
             if isinstance(decision, GiveUp):
                 return
             previous_s = decision.delay_s
-            pause_s = self._pause(previous_s, failed_s - ended.done_s + ended.took_s)
+            took_s = failed_s - ended.done_s + ended.took_s
+            pause_s = max(previous_s, side.pace_s - took_s, 0.0)
+            if failed_s + pause_s >= side.end_s:
+                return  # not after a wait: memory does not hold all that a service may put off for a day
+            self._wait(pause_s, took_s)
             if not side.sending:
                 return
             if isinstance(decision, Refused):
@@ -105,11 +109,9 @@ class Retrying:
             side.crew.sleep(failed_s - ended.done_s)
         return failed_s, max(failed_s, side.wire.now_s)
 
-    def _pause(self, delay_s: float, took_s: float) -> float:
-        """Wait until the next attempt is due, and return how long that is."""
-        pause_s = max(delay_s, self._side.pace_s - took_s, 0.0)
+    def _wait(self, pause_s: float, took_s: float) -> None:
+        """Wait until the next attempt is due."""
         # An attempt that failed without waiting (a refused connection) has not let anything else run; a
         # client that retries at once must, or it would shut out the stop as well.
         if pause_s > 0 or took_s < _INSTANT_S:
             self._side.crew.sleep(pause_s)
-        return pause_s

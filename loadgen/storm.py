@@ -61,7 +61,7 @@ class Storm:
         self._crew = Crew(self._failed, self._finish_if_idle)
         self._side = ClientSide(experiment, health.worker, self._wire, self._crew)
         self._retrying = Retrying(self._side)
-        self._gates = gates_of(experiment.client)
+        self._gates = gates_of(experiment.client, health.workers)
         self._hedging = experiment.client.hedging
         self._schedule = Schedule(experiment, health.worker, health.workers)
         self._hub = get_hub()

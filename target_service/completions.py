@@ -77,6 +77,8 @@ class Completions:
                 self.abandoned += 1
                 self.abandoned_s += departure.service_s
                 outcome = "abandoned"
+        elif departure.reason:
+            self._observer.refused(departure.reason)
         self._observer.ended(ticket.attempt, outcome, now_s - ticket.arrived_s)
         if not ticket.done.done():
             # Not the departure itself, which holds the ticket: such a cycle would keep every request and

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from domain.errors import Fault
-from tipover.scenario_client_rules import REJECTING, effective
+from tipover.scenario_client_rules import effective
 from tipover.scenario_raw import Raw, is_number, table
 from tipover.scenario_schema import TABLES
+
+_TURNING_AWAY = ("queue_cap", "limit", "codel")
+"""What answers 503, with when to come again: an error is a 500, what has expired a 504."""
 
 
 def service_faults(raw: Raw) -> Iterator[Fault]:
@@ -27,9 +30,8 @@ def _queue_faults(service: Raw) -> Iterator[Fault]:
     if service.get("first_before_retry") is True and service.get("queue_cap") == 0:
         rule = "needs a queue_cap of at least 1: no retry waits whose place could be taken"
         yield Fault("service.first_before_retry", rule, True)
-    dropping = (*REJECTING, "drop_expired")
-    if "retry_after_s" in service and not any(key in service for key in dropping):
-        rule = f"needs something that turns attempts away: {', '.join(dropping)}"
+    if "retry_after_s" in service and not any(key in service for key in _TURNING_AWAY):
+        rule = f"needs something that turns attempts away with a 503: {', '.join(_TURNING_AWAY)}"
         yield Fault("service.retry_after_s", rule, service["retry_after_s"])
 
 

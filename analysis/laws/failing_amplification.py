@@ -28,11 +28,11 @@ Retries R per job that each budget pays for; p is the chance that an attempt fai
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from analysis.laws.amplification import retry_amplification
 from analysis.laws.bisection import sign_change
@@ -48,9 +48,11 @@ from domain.budgets.finagle import FinagleBudget
 from domain.budgets.grpc import GrpcThrottle
 from domain.budgets.ratio import RatioBudget
 from domain.budgets.window_ratio import WindowRatioBudget
-from domain.experiment import Client
-from domain.hedging import Hedging
 from domain.retry import RetryAfter, RetryPolicy
+
+if TYPE_CHECKING:  # it takes NumPy, which a law must not load
+    from domain.experiment import Client
+    from domain.hedging import Hedging
 
 _COURSES, _FEWER_COURSES = 4096, 512
 """Jobs over which a random backoff is averaged, if their number of attempts depends on it, and if only a mean
@@ -74,7 +76,10 @@ def failing_amplification(client: Client, arrival_rate_per_s: float) -> float:
       time until enough probes have timed out (or ``half_open_s``) sends its probes: A = probes/(λ · cycle).
       At few calls per timeout the retries of probes are probes, too. Means stand for chances here, which
       matters if ``half_open_s`` cuts the probes short; and a window of time that holds fewer calls than the
-      minimum on average is taken never to open.
+      minimum on average is taken never to open. A breaker that is open for less than a timeout may be
+      half-open when a probe of an earlier cycle comes back, and count it: cycles then overlap, for good, and
+      up to 1 + ⌊timeout/open time⌋ times as much is sent. Chance decides that as it first opens; this is A
+      without.
 
     ``arrival_rate_per_s`` is that of all ``client.clients`` together, 0 the limit of small rates. Raises
     ``ValueError`` for a rate that is negative or not finite. Source: derived here, from the rules.
@@ -142,13 +147,14 @@ def _course(client: Client, attempt_s: float) -> _Course:
         jobs = _COURSES
     elif client.backoff.is_random and isinstance(client.budget, EnvoyBudget):
         jobs = _FEWER_COURSES
-    policy, rng = client.policy, np.random.default_rng(0)
+    policy, shuffled = client.policy, random.Random(0)
     ends_s, before_s = [min(attempt_s, client.deadline_s)] * jobs, [0.0] * jobs
     chance: list[float] = []
     mean_s: list[float] = []
     while len(chance) < (_MOST_RETRIES if jobs == 1 else _MOST_RANDOM_RETRIES):
-        draws = (rng.permutation(len(ends_s)) + 0.5) / len(ends_s)
-        took = _next(policy, len(chance) + 1, ends_s, before_s, draws.tolist(), client.deadline_s, attempt_s)
+        draws = [(at + 0.5) / len(ends_s) for at in range(len(ends_s))]
+        shuffled.shuffle(draws)
+        took = _next(policy, len(chance) + 1, ends_s, before_s, draws, client.deadline_s, attempt_s)
         if not took:
             return _Course(chance, mean_s, 0.0, attempt_s)
         chance.append(len(took) / jobs)

@@ -30,7 +30,10 @@ USUAL = (CLIENT, SERVICE, COMBINATION)
 
 
 def bare(experiment: Experiment) -> Experiment:
-    """The scenario with every defence taken away; how fast it degrades and errs is left to the service."""
+    """The scenario with every defence taken away; how fast it degrades and errs is left to the service.
+
+    Its client tells the service each attempt's end, or a service that drops what is late could not.
+    """
     client: Client = replace(
         experiment.client,
         backoff=NoBackoff(),
@@ -38,6 +41,7 @@ def bare(experiment: Experiment) -> Experiment:
         breaker=NoBreaker(),
         deadline_s=float("inf"),
         hedging=None,
+        propagate="x-deadline" if experiment.client.propagate == "none" else experiment.client.propagate,
         preset=None,
     )
     service = experiment.service

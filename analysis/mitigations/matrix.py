@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from analysis.mitigations.mitigation import Mitigation
-from analysis.mitigations.prediction import predicted_amplification
 from analysis.mitigations.score import Score, score
 from analysis.mitigations.trials import Numbers, Trial, trials
 from analysis.result import Outcome
 from analysis.seeds import available_cores, expected_attempts, expected_bytes, seeds_of
 from analysis.simulation.observed import observe
 from analysis.simulation.runs import run_of
+from analysis.trap import failing_amplification
 from domain.experiment import Experiment
 
 LOW, HIGH = 0.05, 0.95
@@ -200,7 +200,7 @@ def _row(
         "storm_refused": _mean(s.watch.refused for s in storms),
         "storm_rejected": _mean(s.watch.rejected for s in storms),
         "storm_amplification": _mean(s.amplification for s in storms),
-        "predicted_amplification": predicted_amplification(mitigated),
+        "predicted_amplification": failing_amplification(mitigated),
     }
     for key in dict.fromkeys(key for entry in numbers for key in entry):
         values[key] = _mean(entry[key] for entry in numbers if key in entry)

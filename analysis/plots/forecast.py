@@ -63,7 +63,8 @@ def draw_forecast(experiment: Experiment, prediction: Prediction) -> Plot:
     wait.tick_params(labelbottom=False)
     draw_key(figure, _draw_wait(wait, experiment, prediction), bottom=0.425)
     draw_key(figure, _draw_rates(rates, _path(prediction)))
-    caption = f"Backlog over the full fleet's capacity: the {model}, and 5–95% of simulated runs."
+    line = "median" if prediction.simulated else "fluid model"
+    caption = f"Backlog over the full fleet's capacity: the {line}, and 5–95% of simulated runs."
     return Plot("forecast", title, caption, f"Line chart of the backlog over time. {title}.", png_of(figure))
 
 
@@ -84,7 +85,7 @@ def _draw_wait(axes: Axes, experiment: Experiment, prediction: Prediction) -> li
         )
         tops.append(backlog_s)
     if not handles:
-        axes.text(0.5, 0.5, "the capacity is not known", transform=axes.transAxes, ha="center", va="center")
+        axes.text(0.5, 0.5, _unknown(prediction), transform=axes.transAxes, ha="center", va="center")
     timeout = experiment.client.timeout_s
     scale_wait(axes, timeout, highest(*tops))
     if axes.get_yscale() != "linear":
@@ -118,6 +119,11 @@ def _draw_rates(axes: Axes, path: FluidTrace | Rates | None) -> list[Artist]:
     return handles
 
 
+def _unknown(prediction: Prediction) -> str:
+    """Why there is nothing to draw."""
+    return "nothing was simulated" if prediction.simulated else "the capacity is not known"
+
+
 def _title(prediction: Prediction) -> str:
     recovery = prediction.values.get("recovery_s")
     words = {
@@ -125,7 +131,7 @@ def _title(prediction: Prediction) -> str:
         "recovered": f"Predicted: recovery after {number(recovery)} s",
         "trapped": "Predicted: trapped",
         "undecided": "Predicted: still failing when the watch ends",
-        None: "No prediction: the capacity is not known",
+        None: f"No prediction: {_unknown(prediction)}",
     }[prediction.outcome]
     bands = prediction.bands
     if bands is None:

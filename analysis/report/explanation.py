@@ -147,8 +147,8 @@ def _held_open(experiment: Experiment, load: Load) -> str:
             f"{number(load.amplification)}."
         )
     return (
-        f"Even without its own restraint the client would make {number(unbounded.amplification)} attempts of a "
-        f"failing job: Aρ = {number(unbounded.amplified)}, below 1."
+        f"Even without its own restraint the client would make {number(unbounded.amplification)} attempts of "
+        f"a failing job: Aρ = {number(unbounded.amplified)}, below 1."
     )
 
 

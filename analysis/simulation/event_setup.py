@@ -12,9 +12,7 @@ from analysis.simulation.arrays import capacity_of
 from analysis.simulation.counts import Floats
 from analysis.simulation.event_state import Records
 from analysis.simulation.run import REJECTIONS
-from domain.breakers import codes as breaker_codes
 from domain.breakers import decide as breakers
-from domain.budgets import codes as budget_codes
 from domain.budgets import decide as budgets
 from domain.budgets.exhaustion import runs_out
 from domain.experiment import Client, Experiment, Service
@@ -32,16 +30,12 @@ def check_ends(client: Client, service: Service) -> None:
     """A client that never gives up and does not back off must not be told no at once."""
     if math.isfinite(client.max_attempts) or client.hedging is not None or client.backoff.bounds_s(1)[1] > 0:
         return
-    admission = service.admission
-    rejects = admission.queue_cap is not None or admission.limit is not None or admission.codel is not None
-    rejects = rejects or (admission.drop_expired and admission.least_s > 0)
-    if client.on_rejection == "retry" and rejects and not runs_out(client.budget):
+    if client.on_rejection == "retry" and service.admission.may_reject and not runs_out(client.budget):
         raise ValueError(
             "on_rejection: must not be 'retry' for clients that never give up and do not back off "
             "(got 'retry'): a service that rejects would be asked again and again at one moment"
         )
-    refuses = client.budget.code != budget_codes.NONE or client.breaker.code != breaker_codes.NONE
-    if client.on_refusal == "retry" and refuses:
+    if client.on_refusal == "retry" and client.may_refuse:
         raise ValueError(
             "on_refusal: must not be 'retry' for clients that never give up and do not back off "
             "(got 'retry'): a budget or breaker would be asked again and again at one moment"

@@ -115,6 +115,26 @@ def test_failures_of_mixed_kinds_are_not_another_mechanism() -> None:
     assert "another mechanism" not in said
 
 
+@pytest.mark.parametrize(
+    ("share", "outcome"), [(0.95, "undecided"), (0.8, "trapped")], ids=["nearly all", "four fifths"]
+)
+def test_jobs_that_the_client_refuses_are_no_evidence_of_a_foreign_trap(share: float, outcome: str) -> None:
+    """A breaker that lets nothing through makes jobs fail, whatever the service would have done."""
+    rows = SIMULATED.rows
+    late = (rows["sent_s"] >= 15.0) & (rows["attempt"] == 1)
+    refused = late & (np.random.default_rng(1).random(len(rows)) < share)
+    silent = set(rows.loc[refused, "job_id"])
+    rows = rows[~(rows["job_id"].isin(silent) & (rows["attempt"] > 1))].copy()
+    # One attempt of each other job, so that failures are counted as jobs are.
+    rows = rows[(rows["sent_s"] < 15.0) | (rows["attempt"] == 1)]
+    chosen = rows["job_id"].isin(silent) & (rows["attempt"] == 1)
+    rows.loc[chosen, ["outcome", "status"]] = ["refused", 0]
+    rows.loc[chosen, "done_s"] = rows.loc[chosen, "sent_s"]
+    measurement, said = judged(rows)
+    assert measurement.outcome == outcome
+    assert ("the client's own breaker refused" in said) is (outcome == "undecided")
+
+
 def test_own_service_that_rejects_is_judged_by_its_backlog() -> None:
     """The evidence says what the failures were; the backlog decides."""
     measurement, said = judged(failing_from(15.0, "rejected", 503), foreign=False)

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
+import psutil
 import pytest
 
 from analysis.chance import contested, meaning, tally, to_json, too_few, with_bands
 from analysis.prediction import predict
 from analysis.result import Prediction
-from analysis.seeds import affordable_seeds, expected_attempts, fluid_attempts, seeds_of, simulation_s
+from analysis.seeds import (
+    affordable_seeds,
+    available_cores,
+    cores_that_fit,
+    expected_attempts,
+    expected_bytes,
+    fluid_attempts,
+    seeds_of,
+    simulation_s,
+)
 from analysis.simulation.bands import Band, Bands, simulate_bands
 from analysis.simulation.observed import observe
+from domain.admission import Admission
+from domain.backoff import ExponentialBackoff, FixedBackoff
+from domain.budgets.ratio import RatioBudget
+from domain.hedging import Hedging
 from tests.analysis.fifo import demo, kit
 from tests.analysis.test_leeway import NOTHING
 
@@ -138,6 +154,40 @@ def test_endless_clients_cost_at_most_an_attempt_a_timeout() -> None:
     """Infinity would be no number of attempts."""
     endless = kit(0.2, max_attempts=math.inf)
     assert expected_attempts(endless) == pytest.approx(endless.live().arrival_plan.expected_jobs * 161)
+
+
+@pytest.mark.parametrize(
+    ("client", "admission", "attempts"),
+    [
+        ({}, {"queue_cap": 3}, 161),
+        ({"backoff": FixedBackoff(0.5)}, {}, 161),
+        ({"backoff": FixedBackoff(0.5)}, {"queue_cap": 3}, 3201),
+        ({"backoff": FixedBackoff(0.5), "on_rejection": "give-up"}, {"queue_cap": 3}, 161),
+        ({"backoff": ExponentialBackoff(0.5, 5.0)}, {"queue_cap": 3}, 321),
+        ({"backoff": FixedBackoff(0.5), "budget": RatioBudget(), "on_refusal": "retry"}, {}, 3201),
+        ({"backoff": FixedBackoff(0.5), "max_attempts": 1000}, {"queue_cap": 3}, 1000),
+        ({"max_attempts": 1000}, {"queue_cap": 3}, 1000),
+        ({"hedging": Hedging(5, 1.0)}, {}, 5),
+    ],
+)
+def test_clients_that_are_told_no_at_once_cost_an_attempt_a_backoff(
+    client: dict[str, Any], admission: dict[str, Any], attempts: int
+) -> None:
+    """1,600 s are 160 timeouts and 3,200 backoffs: the memory of a run is bounded by what may come."""
+    endless = kit(0.2, max_attempts=math.inf)
+    assert endless.service is not None
+    service = replace(endless.service, admission=Admission(**admission))
+    tried = replace(endless, client=replace(endless.client, **client), service=service)
+    assert expected_attempts(tried) == pytest.approx(tried.live().arrival_plan.expected_jobs * attempts)
+
+
+def test_as_many_seeds_at_a_time_as_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of a run that is larger than what is free."""
+    experiment = kit(0.2)
+    for seeds, cores in ((0.9, 0), (1.1, 1), (1e6, available_cores())):
+        free = SimpleNamespace(available=int(seeds * expected_bytes(experiment)))
+        monkeypatch.setattr(psutil, "virtual_memory", lambda free=free: free)
+        assert cores_that_fit(experiment) == cores
 
 
 def test_bands_are_the_same_on_any_number_of_cores() -> None:

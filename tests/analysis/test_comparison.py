@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -11,15 +11,17 @@ from analysis.chance import with_bands
 from analysis.comparison import compare, confirmed
 from analysis.estimators import Findings, measure
 from analysis.prediction import predict
-from analysis.result import Check, Measurement
-from analysis.simulation.bands import simulate_bands
+from analysis.result import QUANTITIES, Check, Measurement, Outcome, Prediction
+from analysis.simulation.bands import Band, Bands, simulate_bands
 from analysis.summary import analyse
 from analysis.trace import attempts_of
 from analysis.verdict import judge
+from domain.budgets.ratio import RatioBudget
 from domain.experiment import Expectation, Experiment, Phase
 from domain.service_time import ServiceTime
 from tests.analysis.fifo import EMPTY_SERVER, Simulated, kit, simulate
 from tests.analysis.run_files import write_run
+from tests.analysis.test_leeway import NOTHING
 
 
 def look(experiment: Experiment, *, foreign: bool = False) -> tuple[Measurement, Findings]:
@@ -214,3 +216,84 @@ def test_a_service_that_scatters_more_may_miss_its_capacity_by_more() -> None:
     completed = findings.samples["capacity_per_s"]
     tolerances = [checks_of(e, measurement, findings)["capacity_per_s"].tolerance for e in (TRAPPED, wide)]
     assert tolerances == pytest.approx([4 / math.sqrt(completed), 12 / math.sqrt(completed)])
+
+
+def by_seeds(
+    values: dict[str, float], bands: dict[str, tuple[float, float]], count: int = 20, outcome: str = "trapped"
+) -> Prediction:
+    """A prediction of 20 seeds: medians, and how low and high a value is in the ``count`` that have it."""
+    found = {key: Band(low, values[key], high, count) for key, (low, high) in bands.items()}
+    seen = Bands(tuple(range(1, 21)), {outcome: 20}, {}, found, NOTHING)
+    known = {key: values.get(key) for key in QUANTITIES}
+    return Prediction(cast("Outcome", outcome), known, None, bands=seen, simulated=True)
+
+
+GUARDED = replace(TRAPPED, client=replace(TRAPPED.client, budget=RatioBudget(0.1)))
+
+
+def test_what_a_defended_scenario_expects_is_checked() -> None:
+    """Recovery time, ingress, what becomes of shedding: seeds take the place of the fluid model only."""
+    measurement, findings = look(TRAPPED)
+    wrong = replace(GUARDED, expect=Expectation("trapped", 1000, after_shed="recovers", ingress_per_s=500))
+    checks = {c.name: c for c in compare(wrong, by_seeds({}, {}), measurement, findings)}
+    assert [name for name in checks if not checks[name].passed] == [
+        "recovery_s_expected",
+        "ingress_per_s_expected",
+        "after_shed",
+    ]
+    right = replace(GUARDED, expect=Expectation("trapped", ingress_per_s=192))
+    assert all(check.passed for check in compare(right, by_seeds({}, {}), measurement, findings))
+
+
+def test_goodput_of_a_defended_run_has_an_absolute_tolerance_too() -> None:
+    """All seeds are at 0: a share of 0 would allow nothing at all."""
+    measurement, findings = look(TRAPPED)
+    prediction = by_seeds({"goodput_ratio": 0.0}, {"goodput_ratio": (0.0, 0.0)})
+    for ratio, passes in ((0.04, True), (0.06, False)):
+        changed = replace(measurement, values={**measurement.values, "goodput_ratio": ratio})
+        checks = {c.name: c for c in compare(GUARDED, prediction, changed, findings)}
+        assert checks["goodput_ratio"].passed is passes
+
+
+@pytest.mark.parametrize(
+    ("key", "measured", "passes"),
+    [
+        ("amplification", 1.3, True),
+        ("amplification", 1.6, False),
+        ("recovery_s", 1150.0, True),
+        ("recovery_s", 1300.0, False),
+    ],
+)
+def test_how_far_the_seeds_excuse_a_defended_run(key: str, measured: float, passes: bool) -> None:
+    """Twice as far as the band goes; of a time of recovery the band itself, as everywhere else."""
+    measurement, findings = look(TRAPPED)
+    prediction = by_seeds(
+        {"amplification": 1.1, "recovery_s": 1000.0},
+        {"amplification": (1.0, 1.3), "recovery_s": (900.0, 1200.0)},
+        outcome="recovered",
+    )
+    strict = replace(GUARDED, expect=Expectation("recovers", tolerance=0.1))
+    values = {**measurement.values, "amplification": 1.1, "recovery_s": 1000.0, key: measured}
+    changed = replace(measurement, outcome="recovered", values=values)
+    checks = {c.name: c for c in compare(strict, prediction, changed, findings)}
+    assert checks[key].passed is passes
+
+
+@pytest.mark.parametrize(("count", "checked"), [(20, True), (18, True), (17, False)])
+def test_what_many_seeds_lack_may_be_missing(count: int, checked: bool) -> None:
+    """A failure too short to show its amplification in three seeds of twenty is no refutation in the run."""
+    measurement, findings = look(TRAPPED)
+    prediction = by_seeds({"amplification": 1.1}, {"amplification": (1.0, 1.2)}, count)
+    lacking = replace(measurement, values={**measurement.values, "amplification": None})
+    names = [c.name for c in compare(GUARDED, prediction, lacking, findings)]
+    assert ("amplification" in names) is checked
+
+
+def test_guarded_clients_of_a_foreign_service_are_not_held_to_m_attempts() -> None:
+    """Neither Aλ nor A is known of a budget before a service nobody can simulate, nor of who gives up."""
+    measurement, findings = look(TRAPPED)
+    for client in (GUARDED.client, replace(TRAPPED.client, on_rejection="give-up")):
+        foreign = replace(TRAPPED, service=None, client=client)
+        assert predict(foreign).values["amplification"] is None
+        names = set(checks_of(foreign, measurement, findings))
+        assert names == {"outcome", "demand_per_s", "ingress_per_s_expected"}

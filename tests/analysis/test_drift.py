@@ -12,6 +12,7 @@ from analysis.drift import Drift, Estimate, drift_of
 from analysis.estimators import measure
 from analysis.result import Measurement
 from analysis.simulation.bands import simulate_bands
+from analysis.spread import failing_variance_per_s
 from analysis.trace import attempts_of
 from analysis.verdict import judge
 from domain.backoff import FixedBackoff
@@ -160,3 +161,24 @@ def test_nothing_settled_is_no_evidence() -> None:
     judged = measured(slow)
     assert judged.outcome == "undecided"
     assert any("trigger's own retries" in sentence for sentence in judged.evidence)
+
+
+def test_a_deadline_bounds_the_attempts_of_an_endless_client() -> None:
+    """Nine attempts a job scatter nine times as far as one; A²λ counts them all."""
+    bounded, endless = (
+        failing_variance_per_s(
+            with_client(deadline_s=deadline_s),
+            arrival_rate_per_s=64.0,
+            capacity_per_s=160.0,
+            squared_variation=1.0,
+        )
+        for deadline_s in (85.0, math.inf)
+    )
+    assert bounded == pytest.approx(81 * 64 + 160)
+    assert endless == pytest.approx(64 + 160)
+
+
+def with_client(*, deadline_s: float) -> Experiment:
+    """The kit's clients, T = 10 s, without end but for a deadline of the job."""
+    experiment = kit(0.4, max_attempts=math.inf)
+    return replace(experiment, client=replace(experiment.client, deadline_s=deadline_s))

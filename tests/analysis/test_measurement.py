@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.estimators import Findings, measure, saturated_rate
+from analysis.estimators import Findings, measure, retry_span_s, saturated_rate
 from analysis.prediction import predict
 from analysis.result import QUANTITIES, Measurement
 from analysis.simulation.bands import simulate_bands
 from analysis.trace import attempts_of
 from analysis.verdict import judge
+from domain.admission import Admission
+from domain.backoff import FixedBackoff
 from domain.experiment import Client, Demand, Experiment, Phase, RunSettings, Service
+from domain.hedging import Hedging
 from tests.analysis.fifo import EMPTY_SERVER, Simulated, demo, kit, outage, simulate
 
 
@@ -315,3 +319,26 @@ def test_measurement_does_not_depend_on_the_order_of_rows(make: Callable[[], Exp
     simulated = simulate(experiment)
     shuffled = simulated.rows.sample(frac=1, random_state=np.random.RandomState(1))
     assert look(experiment, simulated)[0] == look(experiment, Simulated(shuffled, simulated.server))[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "span_s"),
+    [
+        ({}, 30.0),
+        ({"backoff": FixedBackoff(2.0)}, 34.0),
+        ({"honours_retry_after": True}, 38.0),
+        ({"deadline_s": 15.0}, 15.0),
+        ({"hedging": Hedging(4, 5.0)}, 25.0),
+        ({"hedging": Hedging(4, 5.0), "honours_retry_after": True}, 52.0),
+        ({"max_attempts": math.inf}, math.inf),
+        ({"max_attempts": math.inf, "deadline_s": 60.0}, 60.0),
+    ],
+)
+def test_a_job_is_over_after_its_attempts_and_waits(change: dict[str, Any], span_s: float) -> None:
+    """T = 10 s; a rejection asks for 4 s, which a client that heeds it waits instead of a shorter backoff,
+    and before the next copy whenever that would have gone out."""
+    experiment = kit(0.4, speedup=1)
+    assert experiment.service is not None
+    service = replace(experiment.service, admission=Admission(queue_cap=80, retry_after_s=4.0))
+    tried = replace(experiment, client=replace(experiment.client, **change), service=service)
+    assert retry_span_s(tried.live()) == span_s

@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from analysis.chance import with_bands as seeds_of
 from analysis.plots import Plot, draw_plots, forecast
 from analysis.plots.labels import drawable
 from analysis.plots.moments import recoveries, state_spans
 from analysis.plots.wait import draw_wait
 from analysis.prediction import predict
 from analysis.report import headline
+from analysis.simulation.bands import simulate_bands
+from domain.budgets.ratio import RatioBudget
 from domain.experiment import Phase
 from tests.analysis.fifo import kit
 from tests.analysis.made_up_results import (
@@ -187,3 +190,22 @@ def test_the_forecast_says_how_its_axes_are_to_be_read(monkeypatch: pytest.Monke
     said = [[text.get_text() for text in figure.axes[0].texts] for figure in figures]
     assert said == [[forecast.AXIS_NOTE], []]
     assert all("fluid model" in figure.axes[1].get_ylabel() for figure in figures)
+
+
+def test_the_forecast_of_a_defended_scenario_is_that_of_its_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their median and their rates; without them there is nothing to draw, and that is said."""
+    figures = []
+    monkeypatch.setattr(forecast, "png_of", lambda figure: figures.append(figure) or b"")
+    trap = kit(0.4)
+    guarded = replace(trap, client=replace(trap.client, budget=RatioBudget(0.1)))
+    known = predict(guarded)
+    bare = forecast.draw_forecast(guarded, known)
+    assert bare.title == "No prediction: nothing was simulated"
+    assert next(text.get_text() for text in figures[0].axes[0].texts) == "nothing was simulated"
+    drawn = forecast.draw_forecast(guarded, seeds_of(known, simulate_bands(guarded, range(1, 4))))
+    assert drawn.title.startswith("Predicted: recovery after")
+    assert drawn.caption.endswith("the median, and 5–95% of simulated runs.")
+    wait, rates = figures[1].axes[:2]
+    assert "median" in [line.get_label() for line in wait.lines]
+    assert [line.get_label() for line in rates.lines] == ["ingress", "demand", "goodput", "capacity"]
+    assert rates.get_ylabel() == "mean of the seeds, per second"

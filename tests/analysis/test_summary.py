@@ -4,16 +4,19 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
 from analysis.chance import to_json
 from analysis.series import BUCKETS, COLUMNS, SAMPLE, bucket_s, build_series, sample_attempts
 from analysis.simulation.bands import simulate_bands
-from analysis.summary import analyse, summary, write_summary
+from analysis.summary import NOT_SIMULATED, analyse, summary, write_summary
 from analysis.trace import attempts_of
+from domain.budgets.ratio import RatioBudget
 from domain.errors import TipoverError
 from domain.experiment import Expectation
 from tests.analysis.fifo import EMPTY_SERVER, demo, kit, simulate
@@ -203,3 +206,15 @@ def test_sample_is_bounded_and_spread_over_the_run() -> None:
     assert sample["planned_s"].iloc[-1] == pytest.approx(attempts["planned_s"].iloc[-1] * 10)
     assert set(sample["outcome"]) == {"ok", "timeout", "aborted"}
     assert sample_attempts(attempts.iloc[:0], 10.0).empty
+
+
+def test_a_defended_run_that_does_not_fit_into_memory_is_not_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its seeds are the prediction, however many they cost; but a report must not take the machine down."""
+    experiment = kit(0.4)
+    guarded = replace(experiment, client=replace(experiment.client, budget=RatioBudget(0.1)))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1))
+    result = analyse(write_run(tmp_path, guarded, simulate(experiment)))
+    assert result.prediction.bands is None
+    assert NOT_SIMULATED in result.prediction.notes

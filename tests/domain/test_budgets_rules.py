@@ -10,6 +10,7 @@ from domain.budgets.account import BudgetAccount
 from domain.budgets.aws import AwsTokenBucket
 from domain.budgets.decide import FAILED, REFUSED, THROTTLED, TIMED_OUT, RetryBudget
 from domain.budgets.envoy import EnvoyBudget
+from domain.budgets.exhaustion import runs_out
 from domain.budgets.finagle import FinagleBudget
 from domain.budgets.grpc import GrpcThrottle
 from domain.budgets.none import NoBudget
@@ -365,3 +366,37 @@ def test_settings_that_make_no_rule(make, words: str) -> None:
     """Refused with the field, the rule and the value."""
     with pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    ("budget", "ends"),
+    [
+        (NoBudget(), False),
+        (RatioBudget(), True),
+        (WindowRatioBudget(0.9), True),
+        (WindowRatioBudget(1.0), False),
+        (AwsTokenBucket(), True),
+        (AwsTokenBucket(timeout_cost=0.0), True),
+        (AwsTokenBucket(error_cost=0.0), False),
+        (AwsTokenBucket(throttle_cost=0.0), False),
+        (GrpcThrottle(), True),
+        (FinagleBudget(), True),
+        (EnvoyBudget(), False),
+    ],
+)
+def test_a_budget_that_runs_out_refuses_a_job_that_fails_at_once(budget: RetryBudget, ends: bool) -> None:
+    """A thousand times at one moment, each with one of the two causes that come at once."""
+    assert runs_out(budget) is ends
+    refused = []
+    for cause in (FAILED, THROTTLED):
+        account = BudgetAccount(budget)
+        account.sent(0.0, 1)
+        price, attempt = 0.0, 1
+        while attempt <= 1000 and price != REFUSED:
+            account.ended(0.0, attempt, False, price)
+            price = account.price(0.0, cause)
+            attempt += 1
+            if price != REFUSED:
+                account.sent(0.0, attempt)
+        refused.append(price == REFUSED)
+    assert all(refused) is ends

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from domain.admission import Admission
+from domain.breakers.circuit_breaker import CircuitBreaker
+from domain.budgets.ratio import RatioBudget
+from domain.codel import CoDel
 from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
 from domain.guard import fault_in_target
+from domain.hedging import Hedging
+from domain.limits.vegas import VegasLimit
 from domain.sockets import SocketLimits, faults_in_need, worst_need
 from domain.streams import stream
 
@@ -117,3 +124,51 @@ def test_streams_are_reproducible_and_apart() -> None:
     }
     assert len(draws) == 12
     assert stream(1, "jitter").random() == stream(1, "jitter").random()
+
+
+@pytest.mark.parametrize(
+    ("change", "defended"),
+    [
+        ({}, False),
+        ({"preset": "naive-3"}, False),
+        ({"propagate": "none"}, False),
+        ({"budget": RatioBudget()}, True),
+        ({"breaker": CircuitBreaker()}, True),
+        ({"deadline_s": 20.0}, True),
+        ({"hedging": Hedging()}, True),
+        ({"honours_retry_after": True}, True),
+    ],
+)
+def test_a_client_is_defended_by_more_than_attempts_and_a_backoff(
+    change: dict[str, Any], defended: bool
+) -> None:
+    """Words and notations are no defence."""
+    experiment = replace(F2_40, client=replace(F2_40.client, **change))
+    assert experiment.is_defended is defended
+    assert replace(experiment, service=None).is_defended is defended
+
+
+def test_giving_up_on_rejections_matters_where_some_may_come() -> None:
+    """A service of ours without defences rejects nothing; of somebody else's that is not known."""
+    resigned = replace(F2_40, client=replace(F2_40.client, on_rejection="give-up"))
+    assert not resigned.is_defended
+    assert replace(resigned, service=None).is_defended
+    assert replace(F2_40, service=Service(4, 40.0, admission=Admission(queue_cap=80))).is_defended
+
+
+@pytest.mark.parametrize(
+    ("settings", "rejects"),
+    [
+        ({}, False),
+        ({"drop_expired": True}, False),
+        ({"cancel_on_disconnect": True}, False),
+        ({"error_rate": 0.5}, False),
+        ({"queue_cap": 0}, True),
+        ({"limit": VegasLimit()}, True),
+        ({"codel": CoDel()}, True),
+        ({"drop_expired": True, "least_s": 1.0}, True),
+    ],
+)
+def test_who_may_be_told_no_before_the_time_is_over(settings: dict[str, Any], rejects: bool) -> None:
+    """What is dropped when it has expired has nobody left to tell; an error takes the service's time."""
+    assert Admission(**settings).may_reject is rejects

@@ -251,12 +251,26 @@ def test_runs_of_older_versions_are_read(service_time: object) -> None:
     )
 
 
+def test_more_than_the_whole_capacity_is_read() -> None:
+    """No scenario file may ask for it, but an experiment may have it, and so may a run of one."""
+    grown = deepcopy(OLD)
+    grown["demand"]["phases"][0]["capacity_factor"] = 1.5
+    assert from_json(grown).demand.phases == (Phase("a", 1.0, capacity_factor=1.5),)
+
+
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
         ("client.timeout_s", "soon", r"client\.timeout_s: must be a number of at least 0 \(got 'soon'\)"),
         ("client.timeout_s", math.nan, r"client\.timeout_s: must be a number of at least 0"),
         ("client.timeout_s", 10**400, r"client\.timeout_s: must be less than 2\^63"),
+        ("client.timeout_s", 0, r"client\.timeout_s: must be above 0 \(got 0\)"),
+        ("client.deadline_s", 0.0, r"client\.deadline_s: must be above 0 \(got 0\.0\)"),
+        ("client.clients", 0, r"client\.clients: must be above 0"),
+        ("client.max_attempts", 0, r"client\.max_attempts: must be at least 1, .* \(got 0\)"),
+        ("service.pods", 0, r"service\.pods: must be above 0"),
+        ("service.rate_per_pod", 0.0, r"service\.rate_per_pod: must be above 0"),
+        ("run.speedup", 0, r"run\.speedup: must be above 0 \(got 0\)"),
         ("client.clients", True, r"client\.clients: must be a whole number of at least 0 \(got True\)"),
         (
             "client.backoff",
@@ -268,6 +282,8 @@ def test_runs_of_older_versions_are_read(service_time: object) -> None:
         ("client.propagate", "smoke", r"client\.propagate: must be one of x-deadline, grpc-timeout, none"),
         ("client.patience", 1, r"client\.patience: is not one of timeout_s, .*\(got 1\)"),
         ("demand.phases", {}, r"demand\.phases: must be a list"),
+        ("demand.phases", [], r"demand\.phases: must last longer than 0 s in all \(got 0\.0\)"),
+        ("demand.phases", [{"name": "a", "duration_s": 0}], r"demand\.phases: must last longer than 0 s"),
         (
             "demand.phases",
             [{"name": 7, "duration_s": 1}],

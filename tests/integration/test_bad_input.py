@@ -55,6 +55,16 @@ def test_a_host_that_is_not_loopback_is_refused(tmp_path: Path) -> None:
     assert "loopback" in done.stderr
 
 
+def test_a_client_with_a_budget_is_not_put_into_two_processes(tmp_path: Path) -> None:
+    """Each would give it a budget of its own, and the run would not be what is predicted."""
+    text = FAST.replace("max_attempts = 3", 'max_attempts = 3\nbudget = { kind = "ratio" }')
+    out = tmp_path / "run"
+    done = tipover("run", scenario_file(tmp_path, text), "--out", out, "--processes", "2")
+    assert done.returncode == 2
+    assert "client.clients: must be a multiple of the 2 generator processes" in done.stderr
+    assert not out.exists()
+
+
 def test_an_outage_cannot_be_ordered_from_a_foreign_service(tmp_path: Path) -> None:
     """A scenario that changes the capacity needs a target that takes orders."""
     text = FAST.replace("factor = 4.0", "capacity_factor = 0.5")

@@ -34,11 +34,14 @@ LONG = FAST.replace("duration_s = 60", "duration_s = 600")
 
 
 @contextmanager
-def _storm(folder: Path, log: ServerLog, *options: str) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
+def _storm(
+    folder: Path, log: ServerLog, *options: str, client: str = "max_attempts = 3"
+) -> Iterator[tuple[Path, subprocess.Popen[str]]]:
     """A run that hammers a silent server, well under way."""
     out = folder / "run"
     url = f"http://127.0.0.1:{log.port}"
-    command = ("-m", "tipover", "run", scenario_file(folder, LONG), "--target", url, "--out", out, *options)
+    scenario = scenario_file(folder, LONG.replace("max_attempts = 3", client))
+    command = ("-m", "tipover", "run", scenario, "--target", url, "--out", out, *options)
     with started(*command) as run:
         # Past the check that the target answers, and past the first parts of the trace.
         wait_until(lambda: run_started(out), "the load begins")
@@ -77,6 +80,33 @@ def test_interrupting_a_run_ends_the_load_and_keeps_the_trace(
     summary = json.loads((out / "summary.json").read_text())
     assert summary["valid"] is False
     assert summary["totals"]["attempts"] >= 300
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        "hedging = { copies = 8, delay_s = 1 }",
+        'max_attempts = 12\nbackoff = { kind = "fixed", fixed_s = 2 }\non_rejection = "after-timeout"\n'
+        'budget = { kind = "ratio", ratio = 0.5 }\non_refusal = "retry"',
+    ],
+    ids=["copies to come", "refused jobs that ask again"],
+)
+def test_nothing_that_is_still_to_come_is_sent_after_a_stop(client: str, tmp_path: Path) -> None:
+    """Every open job has copies or retries ahead of it; all of them end, and no row is left open."""
+    with (
+        serving(answering_get_healthz) as log,
+        _storm(tmp_path, log, client=client) as (out, run),
+    ):
+        children = processes_of(out)
+        run.send_signal(signal.SIGINT)
+        _no_request_after_a_second(log, time.monotonic())
+        assert run.wait(30) == 130
+        assert none_left(children)
+    health = json.loads((out / "generator" / "worker-00.json").read_text())
+    totals = json.loads((out / "summary.json").read_text())["totals"]
+    assert health["finished"]
+    assert totals["aborted"] > 0
+    assert totals["attempts"] == health["attempts"]
 
 
 def test_stopping_while_the_last_attempts_are_open_is_as_quick(tmp_path: Path) -> None:

@@ -73,9 +73,10 @@ def test_a_refusal_that_is_retried_is_not_terminal(tmp_path: Path) -> None:
     assert refused.loc[(1, 3)].planned_s >= refused.loc[(1, 2)].planned_s + 0.05 - 0.002
 
 
-def test_an_endless_client_whose_budget_refuses_is_paced_and_can_end(tmp_path: Path) -> None:
-    """Without attempt limit and backoff, at most one refusal in 10 ms for each job."""
-    client = Client(1.0, math.inf, budget=RatioBudget(ratio=0.0, reserve=1.0), on_refusal="retry")
+@pytest.mark.parametrize("most", [math.inf, 1001])
+def test_an_endless_client_whose_budget_refuses_is_paced_and_can_end(most: float, tmp_path: Path) -> None:
+    """Without attempt limit (or one to speak of) and backoff, at most one refusal in 10 ms for each job."""
+    client = Client(1.0, most, budget=RatioBudget(ratio=0.0, reserve=1.0), on_refusal="retry")
     played = play(client, {1: BROKEN}, tmp_path, rate_per_s=2.0)
     gaps = played.of(Outcome.REFUSED).groupby("job_id").planned_s.diff().dropna()
     assert len(gaps) > 10

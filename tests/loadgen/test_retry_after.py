@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from domain.attempts import Outcome
 from domain.backoff import NoBackoff
 from domain.experiment import Client, Demand, Experiment, Phase
 from loadgen.response import MOST_PATIENCE_S, PatientResponseReader, ResponseReader, retry_after_s
 from tests.loadgen.generation import Generated, generate
+from tests.loadgen.scripted import Reply, play
 from tests.servers import OK, Conversation, serving
 
 NOW_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -34,7 +36,7 @@ NOW_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
         ("nan", 0.0),
         ("1e9", 0.0),
         ("soon", 0.0),
-        ("9" * 400, 0.0),
+        ("9" * 400, MOST_PATIENCE_S),
     ],
 )
 def test_both_forms_are_read_and_nonsense_asks_for_nothing(text: str, seconds: float) -> None:
@@ -104,3 +106,15 @@ def test_the_header_is_honoured_or_not(honours: bool, wait_s: float, tmp_path: P
     assert len(first) == 10
     assert len(second) >= 7  # the last ones may be due after the end
     np.testing.assert_array_equal(second.planned_s, first.done_s.loc[second.index] + wait_s)
+
+
+def test_jobs_put_off_beyond_the_end_are_not_kept(tmp_path: Path) -> None:
+    """They take no memory: a service may tell every client to come back tomorrow."""
+    script = {1: Reply(0.0, Outcome.REJECTED, 503, retry_after_s=MOST_PATIENCE_S)}
+    peaks = []
+    for attempts in (1, 2):
+        client = Client(1.0, attempts, honours_retry_after=True)
+        played = play(client, script, tmp_path / str(attempts), rate_per_s=3000.0, duration_s=5.0)
+        assert len(played.of(Outcome.REJECTED)) == len(played.trace) == 15_000
+        peaks.append(played.health["peak_rss_bytes"])
+    assert peaks[1] < peaks[0] + 60e6  # 15,000 jobs that wait take 7 kB each

@@ -57,6 +57,7 @@ def test_who_is_turned_away_is_told_at_once(target, rules, reason, mode):
         assert (state["arrived"], state["rejected"], state["queue_depth"]) == (3, 1, 1)
         assert state["limit"] == (None if "queue_cap" in rules else 2)
         assert counts.outcomes == {"rejected": 1}
+        assert counts.refusals == {("full" if "queue_cap" in rules else "limit"): 1}
 
     asyncio.run(scenario())
 

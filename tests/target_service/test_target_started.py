@@ -113,9 +113,18 @@ def test_every_defence_has_an_option():
         (["--admission", "{"], "--admission"),
         (["--admission", "{}", "--queue-cap", "3"], "--admission"),
         (["--admission", '{"queue_caps": 3}'], "queue_caps"),
-        (["--limit", "some"], "limit"),
+        (["--limit", "some"], "--limit: must be one of aimd, vegas, gradient2, envoy-gradient (got 'some')"),
+        (["--codel", "1:0.5"], "--codel: interval_s: must be above target_s and finite (got '1.0:0.5')"),
+        (["--standing", "3"], "--standing: goes with --discipline adaptive-lifo (got 3)"),
+        (["--least-s", "0.1"], "--least-s: needs --drop-expired (got 0.1)"),
+        (["--retry-after", "1", "--error-rate", "0.1"], "--retry-after: needs something that answers 503"),
+        (
+            ["--retry-after", "inf", "--queue-cap", "9"],
+            "--retry-after: must be at least 0 and finite (got inf)",
+        ),
+        (["--admission", '{"queue_cap": ' + "9" * 5000 + "}"], "--admission: must be JSON"),
         (["--mode", "spin", "--degradation", "20:0.5"], "degradation"),
-        (["--error-rate", "2"], "error_rate"),
+        (["--error-rate", "2"], "--error-rate: must be at most 1 (got 2.0)"),
     ],
 )
 def test_what_makes_no_sense_is_a_fault_with_its_field(options, field):

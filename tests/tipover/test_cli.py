@@ -232,6 +232,21 @@ def test_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
             Prediction("healthy", {"recovery_s": None}, None),
             ["nothing in this scenario makes attempts time out, but a larger trigger would trap it"],
         ),
+        (
+            "f2-40-cap",
+            Prediction("healthy", {}, None, simulated=True),
+            ["it does not fail: at no time are fewer than half of the jobs answered for a whole timeout."],
+        ),
+        (
+            "f2-40-budget",
+            Prediction("undecided", {}, None, simulated=True),
+            ["it is still failing when the watch ends, and the seeds do not show whether for good."],
+        ),
+        (
+            "f2-40-budget",
+            Prediction(None, {}, None, simulated=True),
+            ["only a simulation can tell: --seeds 10"],
+        ),
         ("f1", Prediction("trapped", {}, None), ["does NOT agree"]),
         ("f1", Prediction(None, {}, None), ["there is no prediction"]),
         ("f2-30", Prediction("recovered", {"recovery_s": 5000.0}, None), ["does NOT agree"]),

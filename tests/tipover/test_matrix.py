@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.mitigations.catalogue import CATALOGUE
+from domain.errors import TipoverError
+from domain.sockets import SocketLimits
 from tipover.cli import main
 
 TINY = """
@@ -136,6 +138,51 @@ def test_a_service_of_somebody_else_cannot_be_simulated(
     )
     assert main(["matrix", str(file)]) == 2
     assert "service" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ends_with", "code", "note"),
+    [
+        (KeyboardInterrupt(), 130, "Interrupted: 0 of 1 live runs were made."),
+        (TipoverError("the disk is full"), 3, "0 of 1 live runs were made; none: the disk is full"),
+    ],
+)
+def test_what_ends_the_live_runs_leaves_what_is_simulated(
+    ends_with: BaseException,
+    code: int,
+    note: str,
+    scenario: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The files are written, with a note; the exit status says that something is missing."""
+
+    def ended(*_: object, **__: object) -> None:
+        raise ends_with
+
+    monkeypatch.setattr("tipover.live.conductor.run_experiment", ended)
+    out = tmp_path / "out"
+    arguments = ["--seeds", "1", "--only", "none", "--live", "--out", str(out), "--json"]
+    assert main(["matrix", scenario, *arguments]) == code
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["notes"] == [note]
+    assert answer["rows"][0]["outcomes"] == {"trapped": 1}
+    assert answer["rows"][0]["live"] is None
+    assert (out / "matrix.html").is_file()
+
+
+def test_live_runs_that_do_not_fit_the_machine_are_refused_first(
+    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not after minutes of simulation: which of them, and why."""
+    monkeypatch.setattr("loadgen.limits.machine_limits", lambda _: SocketLimits(500, 28000, 1.0))
+    arguments = ["--only", "lifo", "--live", "--out", str(tmp_path / "out"), "--json"]
+    monkeypatch.setattr("analysis.mitigations.matrix.simulate_matrix", None)
+    assert main(["matrix", scenario, *arguments]) == 2
+    faults = json.loads(capsys.readouterr().out)["faults"]
+    assert [fault["field"] for fault in faults] == ["none: file descriptors", "lifo: file descriptors"]
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.sockets

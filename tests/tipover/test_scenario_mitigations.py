@@ -255,6 +255,27 @@ RULES: list[tuple[list[Change], str, str, object]] = [
         10,
     ),
     (
+        [("client.budget", {"kind": "aws-token-bucket", "capacity": 8})],
+        "client.budget.capacity",
+        "must be at least timeout_cost, which is 10",
+        8,
+    ),
+    (
+        [("client.budget", {"kind": "aws-token-bucket", "error_cost": 501})],
+        "client.budget.error_cost",
+        "must be at most capacity, which is 500",
+        501,
+    ),
+    (
+        [
+            ("client.breaker", {"kind": "circuit-breaker", "window_calls": 1001}),
+            ("client.clients", 10_000),
+        ],
+        "client.breaker.window_calls",
+        "must be at most 1000 with 10000 clients",
+        1001,
+    ),
+    (
         [("client.breaker", {"kind": "adaptive-throttle", "k": 0.5})],
         "client.breaker.k",
         "must be at least 1",
@@ -279,6 +300,18 @@ RULES: list[tuple[list[Change], str, str, object]] = [
         0.05,
     ),
     (
+        [("client.backoff", {"kind": "envoy", "base_s": 1})],
+        "client.backoff.cap_s",
+        "must be at least base_s, which is 1",
+        0.25,
+    ),
+    (
+        [("client.backoff", {"kind": "decorrelated-jitter", "cap_s": 0.5})],
+        "client.backoff.cap_s",
+        "must be at least base_s, which is 1",
+        0.5,
+    ),
+    (
         [("client.hedging", {"copies": 1}), ("client.max_attempts", REMOVE)],
         "client.hedging.copies",
         "at least 2",
@@ -296,6 +329,12 @@ RULES: list[tuple[list[Change], str, str, object]] = [
         "client.hedging.delay_s",
         "must be below timeout_s, which is 10",
         10,
+    ),
+    (
+        [("client.hedging", {}), ("client.max_attempts", REMOVE), ("client.timeout_s", 0.5)],
+        "client.hedging.delay_s",
+        "must be below timeout_s, which is 0.5",
+        0.5,
     ),
     ([("client.deadline_s", 9)], "client.deadline_s", "must be at least timeout_s, which is 10", 9),
     (
@@ -318,6 +357,12 @@ RULES: list[tuple[list[Change], str, str, object]] = [
         True,
     ),
     ([ENDLESS, ("service.queue_cap", 0)], "client.max_attempts", "with service.queue_cap", math.inf),
+    (
+        [("client.max_attempts", 1001), ("service.queue_cap", 9)],
+        "client.max_attempts",
+        "must be at most 1000",
+        1001,
+    ),
     ([ENDLESS, ("service.error_rate", 0.1)], "client.max_attempts", "with service.error_rate", math.inf),
     ([ENDLESS, ("service.limit", {"kind": "vegas"})], "client.max_attempts", "with service.limit", math.inf),
     (
@@ -329,7 +374,7 @@ RULES: list[tuple[list[Change], str, str, object]] = [
     (
         [ENDLESS, ("client.budget", {"kind": "ratio"}), ("client.on_refusal", "retry")],
         "client.max_attempts",
-        'finite with on_refusal = "retry"',
+        'at most 1000 with on_refusal = "retry"',
         math.inf,
     ),
     (
@@ -350,6 +395,12 @@ RULES: list[tuple[list[Change], str, str, object]] = [
             ("service.queue_cap", 9),
             ("client.budget", {"kind": "aws-token-bucket", "throttle_cost": 0}),
         ],
+        "client.max_attempts",
+        "a budget that runs out, with service.queue_cap",
+        math.inf,
+    ),
+    (
+        [ENDLESS, ("service.queue_cap", 9), ("client.budget", {"kind": "window-ratio", "ratio": 1})],
         "client.max_attempts",
         "a budget that runs out, with service.queue_cap",
         math.inf,
@@ -386,6 +437,12 @@ RULES: list[tuple[list[Change], str, str, object]] = [
     ),
     ([("service.standing", 4)], "service.standing", 'goes with discipline = "adaptive-lifo"', 4),
     ([("service.retry_after_s", 4)], "service.retry_after_s", "needs something that turns attempts away", 4),
+    (
+        [("service.retry_after_s", 4), ("service.error_rate", 0.1), ("service.drop_expired", True)],
+        "service.retry_after_s",
+        "turns attempts away with a 503: queue_cap, limit, codel",
+        4,
+    ),
     ([("service.codel", {"target_s": 0})], "service.codel.target_s", "must be greater than 0", 0),
     ([("service.codel", {"target_s": 1})], "service.codel.interval_s", "must be above target_s", 0.1),
     ([("service.codel", True)], "service.codel", "must be a table", True),
@@ -427,6 +484,11 @@ def test_rule(changes: list[Change], field: str, rule: str, value: object) -> No
         [ENDLESS, ("service.queue_cap", 9), ("client.on_rejection", "give-up")],
         [ENDLESS, ("service.queue_cap", 9), ("client.on_rejection", "after-timeout")],
         [("client.max_attempts", REMOVE), ("client.preset", "linkerd"), ("service.queue_cap", 9)],
+        [("client.max_attempts", 1000), ("service.queue_cap", 9)],
+        [("client.max_attempts", 1001)],
+        [("client.budget", {"kind": "window-ratio", "ratio": 0.999}), ENDLESS, ("service.queue_cap", 9)],
+        [("client.clients", 10_000), ("client.breaker", {"kind": "circuit-breaker", "window_calls": 1000})],
+        [("client.clients", 10_000), ("client.breaker", {"kind": "circuit-breaker", "window_s": 5})],
         [("client.deadline_s", 10)],
         [("client.preset", "polly"), ("client.on_refusal", "give-up")],
         [("client.max_attempts", 1), ("client.preset", "finagle")],

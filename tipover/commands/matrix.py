@@ -81,6 +81,7 @@ def run_matrix(
     mitigations, left_out = simulable(experiment, Choice(*names).mitigations(experiment))
     screen = error_console()
     if live:
+        _check_live(experiment, mitigations)
         _say_live(screen, experiment, len(mitigations))
     matrix = replace(_simulate(experiment, mitigations, seeds, screen), notes=left_out)
     code = ExitCode.CONFIRMED
@@ -167,6 +168,20 @@ def _cores_that_fit(largest: float) -> int:
     return min(available_cores(), int(free / largest))
 
 
+def _check_live(experiment: Experiment, mitigations: Sequence[Mitigation]) -> None:
+    """Raise the ``ConfigurationError`` with which live runs would be refused once all is simulated."""
+    from loadgen.limits import check_plan_fits
+
+    faults = []
+    for mitigation in mitigations:
+        try:
+            check_plan_fits(mitigation.apply(experiment), "127.0.0.1")
+        except ConfigurationError as error:
+            faults += [replace(fault, field=f"{mitigation.name}: {fault.field}") for fault in error.faults]
+    if faults:
+        raise ConfigurationError("these loads do not fit the machine; nothing was sent", faults)
+
+
 def _say_live(screen: Console, experiment: Experiment, runs: int) -> None:
     each_s = experiment.live().duration_s + LIVE_EXTRA_S
     screen.print(
@@ -175,19 +190,27 @@ def _say_live(screen: Console, experiment: Experiment, runs: int) -> None:
 
 
 def _with_live_runs(matrix: Matrix, folder: Path, screen: Console) -> tuple[Matrix, ExitCode]:
-    """The matrix with a live run a row; interrupted, the rest are left out."""
-    rows = list(matrix.rows)
+    """The matrix with a live run a row. What ends them early takes away nothing that is there already: the
+    rest are left out, with a note."""
+    rows, notes, code = list(matrix.rows), matrix.notes, ExitCode.CONFIRMED
     for index, row in enumerate(rows):
         screen.print(f"live {index + 1} of {len(rows)}: {row.mitigation.name}")
-        seen = _run_live(row.experiment, folder / row.mitigation.name, screen)
-        if seen is None:
-            note = f"Interrupted: {index} of {len(rows)} live runs were made."
-            return replace(matrix, rows=tuple(rows), notes=(*matrix.notes, note)), ExitCode.INTERRUPTED
-        rows[index] = replace(row, live=seen)
-    return replace(matrix, rows=tuple(rows)), ExitCode.CONFIRMED
+        try:
+            rows[index] = replace(row, live=_run_live(row.experiment, folder / row.mitigation.name, screen))
+        except KeyboardInterrupt:
+            code = ExitCode.INTERRUPTED
+            notes = (*notes, f"Interrupted: {index} of {len(rows)} live runs were made.")
+            break
+        except TipoverError as error:
+            code = error.exit_code
+            notes = (*notes, f"{index} of {len(rows)} live runs were made; {row.mitigation.name}: {error}")
+            screen.print(f"tipover: {error}", style="red", markup=False)
+            break
+    return replace(matrix, rows=tuple(rows), notes=notes), code
 
 
-def _run_live(experiment: Experiment, directory: Path, screen: Console) -> LiveRun | None:
+def _run_live(experiment: Experiment, directory: Path, screen: Console) -> LiveRun:
+    """One run and its score; ``KeyboardInterrupt`` if it was interrupted."""
     from analysis.mitigations.matrix import LiveRun
     from analysis.mitigations.runs import with_score
     from tipover.live.conductor import RunOptions, run_experiment
@@ -197,7 +220,7 @@ def _run_live(experiment: Experiment, directory: Path, screen: Console) -> LiveR
     with LiveView(experiment, screen) as view:
         record = run_experiment(experiment, directory, RunOptions(), replace=True, watch=view)
     if record.facts["state"] == "interrupted":
-        return None
+        raise KeyboardInterrupt
     result = publish(directory, screen)
     scored = with_score(result, directory.name)
     return LiveRun(str(directory), result.valid, result.invalid_reasons, scored.score)

@@ -124,8 +124,8 @@ def _threshold_words(experiment: Experiment) -> str:
         )
     if amplification < 1:
         return (
-            f"While every attempt fails a job costs A = {number(amplification)} attempts, for most are refused "
-            "by the client itself: failing clients alone never fill the service."
+            f"While every attempt fails a job costs A = {number(amplification)} attempts, for most are "
+            "refused by the client itself: failing clients alone never fill the service."
         )
     attempts = "attempt" if amplification == 1 else "attempts"
     words = (
@@ -144,18 +144,28 @@ def _outcome_words(experiment: Experiment, prediction: Prediction) -> str:
         return f"{here} it NEVER recovers by itself{_release(experiment)}."
     if prediction.outcome == "recovered":
         return f"{here} it recovers by itself{_recovery_words(experiment, prediction)}."
+    words = _seeds_say(prediction) if prediction.simulated else _fluid_says(experiment, prediction)
+    return f"{here} {words}."
+
+
+def _seeds_say(prediction: Prediction) -> str:
+    """What becomes of a service that neither recovers nor is trapped, where only seeds can tell."""
     if prediction.outcome == "healthy":
-        held = None if experiment.is_defended else experiment.amplified_utilization
-        trap = ", but a larger trigger would trap it" if held is not None and held >= 1 else ""
-        return f"{here} nothing in this scenario makes attempts time out{trap}."
-    if prediction.outcome == "undecided" and prediction.simulated:
-        return f"{here} it is still failing when the watch ends, and the seeds do not show whether for good."
+        return "it does not fail: at no time are fewer than half of the jobs answered for a whole timeout"
     if prediction.outcome == "undecided":
-        later = _recovery_words(experiment, prediction)
-        return f"{here} it recovers by itself{later}, when the watch is over."
-    if prediction.simulated:
-        return f"{here} only a simulation can tell: --seeds {FEWEST_SEEDS} or more."
-    return f"{here} there is no prediction: the capacity is not known."
+        return "it is still failing when the watch ends, and the seeds do not show whether for good"
+    return f"only a simulation can tell: --seeds {FEWEST_SEEDS} or more"
+
+
+def _fluid_says(experiment: Experiment, prediction: Prediction) -> str:
+    """The same by the fluid model."""
+    if prediction.outcome == "healthy":
+        held = experiment.amplified_utilization
+        trap = ", but a larger trigger would trap it" if held is not None and held >= 1 else ""
+        return f"nothing in this scenario makes attempts time out{trap}"
+    if prediction.outcome == "undecided":
+        return f"it recovers by itself{_recovery_words(experiment, prediction)}, when the watch is over"
+    return "there is no prediction: the capacity is not known"
 
 
 def _release(experiment: Experiment) -> str:

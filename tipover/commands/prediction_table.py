@@ -75,7 +75,8 @@ def _table(experiment: Experiment, prediction: Prediction, *, units: bool, meani
     headings, quantiles = _quantiles(experiment, prediction)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, SPACE, 0, 0))
     table.add_column("quantity", style="cyan", no_wrap=True)
-    for heading in ("law" if prediction.simulated else "fluid or law", *headings, *(("seeds",) if bands else ())):
+    law = "law" if prediction.simulated else "fluid or law"
+    for heading in (law, *headings, *(("seeds",) if bands else ())):
         table.add_column(heading, justify="right", no_wrap=True)
     if units:
         table.add_column("unit", no_wrap=True)

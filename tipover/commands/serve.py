@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -150,15 +152,46 @@ def _admission(text: str | None, options: dict[str, Any]) -> Admission:
 
     given = {name: value for name, value in options.items() if value is not None}
     if text is None:
-        return admission_from_json(given)
+        faults = list(_idle_options(given))
+        try:
+            made = admission_from_json(given)
+        except ConfigurationError as error:
+            faults += [_of_option(fault, given) for fault in error.faults]
+        if faults:
+            raise ConfigurationError("the target cannot be started", faults)
+        return made
     if given:
         rule = f"has all defences; do not give {', '.join(given)} besides"
         raise ConfigurationError("the target cannot be started", [Fault("--admission", rule, text)])
     try:
         return admission_from_json(json.loads(text))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is no JSONDecodeError
         faults = [Fault("--admission", "must be JSON", text)]
         raise ConfigurationError("the target cannot be started", faults) from error
+
+
+def _idle_options(given: Mapping[str, Any]) -> Iterator[Fault]:
+    """Options that change nothing without another one."""
+    if "standing" in given and given.get("discipline") != "adaptive-lifo":
+        yield Fault("--standing", "goes with --discipline adaptive-lifo", given["standing"])
+    if "least_s" in given and "drop_expired" not in given:
+        yield Fault("--least-s", "needs --drop-expired", given["least_s"])
+    if "retry_after_s" in given and not {"queue_cap", "limit", "codel"} & set(given):
+        rule = "needs something that answers 503: --queue-cap, --limit or --codel"
+        yield Fault("--retry-after", rule, given["retry_after_s"])
+
+
+def _of_option(fault: Fault, given: Mapping[str, Any]) -> Fault:
+    """The fault in the words of whoever gave options: ``admission.queue_cap`` is ``--queue-cap``."""
+    place, rule = fault.field.split(".")[1:], fault.rule
+    said = re.fullmatch(r"(\w+): (.*?) \(got .*\)", rule)
+    if said is not None:  # a value of the domain, which names its own field
+        place, rule = [*place, said[1]], said[2]
+    name = place[0]
+    option = "--retry-after" if name == "retry_after_s" else f"--{name.replace('_', '-')}"
+    rule = ": ".join([*(inner for inner in place[1:] if inner != "kind"), rule])
+    value = given.get(name, fault.value)
+    return Fault(option, rule, ":".join(map(str, value.values())) if isinstance(value, dict) else value)
 
 
 def _pair(option: str, text: str | None, first: str, second: str) -> dict[str, float] | None:

@@ -16,6 +16,7 @@ from types import FrameType
 from domain.errors import ConfigurationError, ExitCode, InvalidRunError
 from domain.experiment import Experiment
 from loadgen.destination import Destination
+from loadgen.gates import check_clients_can_be_shared
 from loadgen.limits import check_plan_fits
 from tipover.live.children import Child
 from tipover.live.kernel import read_listen_counters
@@ -251,6 +252,7 @@ def _free_port() -> int:
 
 
 def _check_beforehand(experiment: Experiment, options: RunOptions) -> None:
+    check_clients_can_be_shared(experiment.client, options.processes)
     if options.target_url is None:
         check_plan_fits(experiment, "127.0.0.1", options.processes)
         return

@@ -50,7 +50,9 @@ class WindowRatioBudgetTable(RuleTable):
 
     makes = WindowRatioBudget
     kind: Literal["window-ratio"]
-    ratio: Share = stated(WindowRatioBudget, "ratio", "retries over requests in the window")
+    ratio: Share = stated(
+        WindowRatioBudget, "ratio", "retries over requests, retries included, in the window"
+    )
     window_s: Positive = stated(WindowRatioBudget, "window_s", "seconds")
 
 

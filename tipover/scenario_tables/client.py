@@ -95,9 +95,10 @@ class ClientTable(Table):
     def value(self) -> Client:
         """The client it describes: its own keys, then those of its preset, then the domain's defaults."""
         own: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        own = {name: value for name, value in own.items() if value is not None}
         for name in ("budget", "breaker", "hedging"):
             if name in own:
-                own[name] = None if own[name] is None else own[name].value()
+                own[name] = own[name].value()
         if "backoff" in own:
             own["backoff"] = self.backoff.value(self.timeout_s)
         if "honour_retry_after" in own:

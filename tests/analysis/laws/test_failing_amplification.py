@@ -251,6 +251,16 @@ def test_a_circuit_breaker_sends_its_probes() -> None:
     assert laws.failing_amplification(client, 0.0) == 3.0
 
 
+def test_cycles_of_a_breaker_overlap_if_it_is_open_for_less_than_a_timeout() -> None:
+    """By up to 1 + ⌊1/.3⌋ = 4 in some runs; not at all with an open time above the timeout."""
+    for open_s, most in ((0.3, 4.0), (1.2, 1.0)):
+        client = Client(1.0, 1, breaker=replace(CircuitBreaker.polly(), window_s=3.0, open_s=open_s))
+        law = laws.failing_amplification(client, 60.0)
+        found = [Crowd(client, 60.0, 1.0, seed).attempts_per_job(100, 300) / law for seed in range(10)]
+        assert all(0.95 < each < 1.05 * most for each in found)
+        assert (max(found) > 1.3) is (most > 1)
+
+
 @pytest.mark.parametrize("p", [0.0, 0.05, 0.2, 0.35, 0.5, 0.9, 1.0])
 def test_at_p_without_a_budget(p: float) -> None:
     """(1 − p^m)/(1 − p), for copies as for attempts; the deadline leaves room for two backoffs of three."""

@@ -125,6 +125,14 @@ def test_what_is_no_defence_stays(trap: Experiment) -> None:
         assert (service.admission.error_rate, service.admission.retry_after_s) == (0.02, 3.0)
 
 
+def test_a_service_that_drops_what_is_late_is_told_when_that_is(trap: Experiment) -> None:
+    """Clients that pass on no deadline would make the mitigation nothing; a notation of their own stays."""
+    for told, expected in (("none", "x-deadline"), ("grpc-timeout", "grpc-timeout")):
+        silent = replace(trap, client=replace(trap.client, propagate=told))
+        for name in ("drop-expired", "deadline+drop-expired"):
+            assert CATALOGUE[name].apply(silent).client.propagate == expected
+
+
 @pytest.mark.parametrize(("speedup", "expected"), [(10.0, 80), (1.0, 800), (1000.0, 1)])
 def test_places_are_counted_at_the_pace_of_the_run(trap: Experiment, speedup: float, expected: int) -> None:
     """T·C/2 = 10 s · 160/s / 2 in scenario time; a run ten times as fast has a tenth of the timeout."""

@@ -411,6 +411,7 @@ def test_events_are_used_only_where_they_are_needed(admission, client, needed) -
         ({"queue_cap": 3}, {}, "on_rejection"),
         ({"limit": LIMITS["aimd"]}, {}, "on_rejection"),
         ({"codel": CoDel()}, {}, "on_rejection"),
+        ({"queue_cap": 3}, {"budget": WindowRatioBudget(1.0)}, "on_rejection"),
         ({}, {"breaker": BREAKERS["breaker"], "on_refusal": "retry"}, "on_refusal"),
         ({}, {"budget": BUDGETS["grpc"], "on_refusal": "retry"}, "on_refusal"),
     ],
