@@ -52,14 +52,16 @@ DESCRIPTOR_RESERVE = 200
 def worst_need(experiment: Experiment, workers: int = 1) -> SocketNeed | None:
     """The worst case of a live experiment: peak arrivals, every one making all its attempts.
 
-    An endless client is counted by the attempts it can make before the run ends.
+    An endless client is counted by the attempts it can make before the run ends; the attempts of one that
+    hedges are its copies.
     """
     live = experiment.live()
     client = live.client
     peak = max((s.rate_per_s for s in live.arrival_plan.segments), default=0.0)
     if peak <= 0:
         return None
-    attempts = min(client.max_attempts, 1 + live.duration_s / client.timeout_s)
+    endless = 1 + live.duration_s / client.timeout_s
+    attempts = min(client.max_attempts, endless) if client.hedging is None else client.hedging.copies
     return SocketNeed(peak, peak * attempts, client.timeout_s, workers)
 
 

@@ -80,6 +80,14 @@ def test_socket_need_is_rate_times_timeout() -> None:
     assert faults_in_need(need, SocketLimits(20_000, 28_000, 1.0)) == []
 
 
+def test_copies_of_a_hedged_job_are_counted() -> None:
+    """A hundred copies at once are a hundred attempts, whatever max_attempts says."""
+    client = replace(F2_40.client, hedging=Hedging(100, 0.0))
+    need = worst_need(replace(F2_40, client=client))
+    assert need is not None
+    assert need.attempts_per_s == pytest.approx(32_000)
+
+
 def test_too_few_descriptors_or_ports_are_told_with_the_arithmetic() -> None:
     """At real speed the same plan holds 9,600 sockets and, with ports that rest a minute, needs 67,200."""
     need = worst_need(F2_40.with_run(speedup=1.0))
