@@ -24,7 +24,7 @@ Outcome = Literal["healthy", "recovered", "trapped", "undecided"]
 QUANTITIES: dict[str, tuple[str, str]] = {
     "utilization": ("1", "ρ: first attempts over capacity, in the watch"),
     "amplification": ("1", "A: attempts per job due while the service fails, answered or not"),
-    "amplified_utilization": ("1", "Aρ: trapped for ever iff at least 1"),
+    "amplified_utilization": ("1", "Aρ: trapped for ever iff at least 1, where all is served in turn"),
     "capacity_per_s": ("attempts/s", "C: what the service completes when saturated"),
     "demand_per_s": ("jobs/s", "λ: first attempts per second in the watch"),
     "ingress_per_s": ("attempts/s", "all attempts per second, settled, in the watch"),

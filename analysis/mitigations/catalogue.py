@@ -51,7 +51,7 @@ def bare(experiment: Experiment) -> Experiment:
             degradation=old.degradation, retry_after_s=old.retry_after_s, error_rate=old.error_rate
         )
         service = replace(service, admission=admission)
-    return replace(experiment, client=client, service=service)
+    return _without_expectation(experiment, replace(experiment, client=client, service=service))
 
 
 WITHOUT = Mitigation("none", NONE, "Nothing: what all others are measured against.", bare)
@@ -90,7 +90,15 @@ def _on_bare(mitigation: Mitigation) -> Mitigation:
 
 
 def _after(*steps: Callable[[Experiment], Experiment]) -> Callable[[Experiment], Experiment]:
-    return lambda experiment: reduce(lambda made, step: step(made), steps, experiment)
+    def apply(experiment: Experiment) -> Experiment:
+        return _without_expectation(experiment, reduce(lambda made, step: step(made), steps, experiment))
+
+    return apply
+
+
+def _without_expectation(before: Experiment, after: Experiment) -> Experiment:
+    """What a scenario expects is expected of the scenario alone, so it goes with whatever is changed."""
+    return after if after == before else replace(after, expect=None)
 
 
 def _with_client(settings: Mapping[str, Any]) -> Callable[[Experiment], Experiment]:

@@ -142,9 +142,9 @@ def _held_open(experiment: Experiment, load: Load) -> str:
     unbounded = replace(load, amplification=experiment.client.amplification)
     if unbounded.closes:
         return (
-            f"The client's own restraint keeps the trap open: without it a failing job would make "
-            f"{number(unbounded.amplification)} attempts, Aρ = {number(unbounded.amplified)}, and not "
-            f"{number(load.amplification)}."
+            f"The client's own restraint keeps the trap open: a failing job makes "
+            f"{number(load.amplification)} attempts, Aρ = {number(load.amplified)}; without it "
+            f"{number(unbounded.amplification)}, Aρ = {number(unbounded.amplified)}."
         )
     return (
         f"Even without its own restraint the client would make {number(unbounded.amplification)} attempts of "

@@ -61,7 +61,8 @@ SET_BY_PRESETS = {
 
 @pytest.fixture(scope="module")
 def trap() -> Experiment:
-    return load_scenario("f2-40")
+    """Without what its author expects, which a mitigation does not take over."""
+    return replace(load_scenario("f2-40"), expect=None)
 
 
 def changed(one: Experiment, other: Experiment) -> set[str]:
@@ -183,3 +184,12 @@ def test_names_serve_as_directories_and_sentences_as_such() -> None:
         assert name == mitigation.name
         assert not set(name) & set("/ ,")
         assert mitigation.sentence.endswith(".")
+
+
+def test_what_the_scenario_expects_is_not_expected_of_a_mitigation() -> None:
+    """f2-40 expects a trap, which a budget is there to open; bare, it expects what it did."""
+    scenario = load_scenario("f2-40")
+    assert scenario.expect is not None
+    assert CATALOGUE["none"].apply(scenario).expect == scenario.expect
+    assert CATALOGUE["budget-ratio"].apply(scenario).expect is None
+    assert CATALOGUE["none"].apply(load_scenario("f2-40-cap")).expect is None
