@@ -89,8 +89,13 @@ def expected_bytes(experiment: Experiment) -> float:
     return BYTES_PER_ATTEMPT * max(expected_attempts(experiment), 1.0)
 
 
-def cores_that_fit(experiment: Experiment) -> int:
-    """How many seeds memory holds at a time, up to the cores there are; 0 if it does not hold one."""
+def cores_that_fit(bytes_a_run: float) -> int:
+    """How many runs of such a size memory holds at a time, up to the cores there are; 0 if not even one."""
+    return min(available_cores(), int(available_bytes() / bytes_a_run))
+
+
+def available_bytes() -> float:
+    """Memory that is free."""
     import psutil
 
-    return min(available_cores(), int(psutil.virtual_memory().available / expected_bytes(experiment)))
+    return float(psutil.virtual_memory().available)

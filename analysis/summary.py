@@ -15,7 +15,7 @@ from analysis.estimators import measure
 from analysis.prediction import predict
 from analysis.result import Check, Prediction, RunResult, Values
 from analysis.run_directory import read_run_directory
-from analysis.seeds import affordable_seeds, cores_that_fit, seeds_of
+from analysis.seeds import affordable_seeds, cores_that_fit, expected_bytes, seeds_of
 from analysis.series import build_series, sample_attempts
 from analysis.simulation.bands import simulate_bands
 from analysis.trace import OUTCOMES, Attempts, read_trace
@@ -75,7 +75,7 @@ def _predicted(experiment: Experiment, seeds: int | None) -> Prediction:
     if experiment.service is None or seeds == 0:
         return prediction
     count = affordable_seeds(experiment, SIMULATED_ATTEMPTS) if seeds is None else seeds
-    cores = cores_that_fit(experiment)
+    cores = cores_that_fit(expected_bytes(experiment))
     if not count or not cores:
         return replace(prediction, notes=(*prediction.notes, NOT_SIMULATED))
     return with_bands(prediction, simulate_bands(experiment, seeds_of(experiment, count), cores=cores))

@@ -187,7 +187,7 @@ def test_as_many_seeds_at_a_time_as_memory_holds(monkeypatch: pytest.MonkeyPatch
     for seeds, cores in ((0.9, 0), (1.1, 1), (1e6, available_cores())):
         free = SimpleNamespace(available=int(seeds * expected_bytes(experiment)))
         monkeypatch.setattr(psutil, "virtual_memory", lambda free=free: free)
-        assert cores_that_fit(experiment) == cores
+        assert cores_that_fit(expected_bytes(experiment)) == cores
 
 
 def test_bands_are_the_same_on_any_number_of_cores() -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 LIVE_EXTRA_S = 10.0
 """Starting, stopping and judging a live run."""
-_GB = 1e9
 
 
 def register(app: typer.Typer) -> None:
@@ -141,31 +140,15 @@ def _simulate(
 ) -> Matrix:
     from analysis.mitigations.matrix import expected_cost, runs_needed, simulate_matrix
     from tipover.commands.seed_progress import SeedProgress
-    from tipover.commands.simulation import LONG_S, roughly
+    from tipover.commands.simulation import LONG_S, cores_for, roughly
 
     expected_s, largest = expected_cost(experiment, mitigations, seeds)
-    cores = _cores_that_fit(largest)
+    cores = cores_for(largest, "run")
     if expected_s > LONG_S:
         what = f"{len(mitigations)} mitigations over {seeds} {'seed' if seeds == 1 else 'seeds'}"
         screen.print(f"simulating {what}: about {roughly(expected_s)}")
     with SeedProgress(runs_needed(experiment, mitigations, seeds), screen) as progress:
         return simulate_matrix(experiment, mitigations, seeds, cores=cores, on_done=progress)
-
-
-def _cores_that_fit(largest: float) -> int:
-    """How many of the largest runs memory holds at a time."""
-    import psutil
-
-    from analysis.seeds import available_cores
-
-    free = psutil.virtual_memory().available
-    if largest > free:
-        rule = (
-            f"must fit into memory to be simulated: {free / _GB:.1f} GB are free; --speedup makes it smaller"
-        )
-        fault = Fault("scenario", rule, f"up to {largest / _GB:.1f} GB a run")
-        raise ConfigurationError("the matrix cannot be made", [fault])
-    return min(available_cores(), int(free / largest))
 
 
 def _check_live(experiment: Experiment, mitigations: Sequence[Mitigation]) -> None:

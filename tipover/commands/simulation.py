@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.seeds import available_cores, expected_bytes, fluid_attempts, seeds_of, simulation_s
+from analysis.seeds import (
+    available_bytes,
+    cores_that_fit,
+    expected_bytes,
+    fluid_attempts,
+    seeds_of,
+    simulation_s,
+)
 from domain.errors import ConfigurationError, Fault
 from domain.experiment import Experiment
 from tipover.commands.output import error_console, span
@@ -24,7 +31,7 @@ def simulate(experiment: Experiment, seeds: int, fluid: FluidTrace | None) -> Ba
 
     The fluid model's path says how long that will take.
     """
-    cores = _cores_that_fit(experiment)
+    cores = cores_for(expected_bytes(experiment), "seed")
     # pandas and numba are slow to import, and a refusal needs neither.
     from analysis.simulation.bands import simulate_bands
 
@@ -43,15 +50,15 @@ def roughly(seconds: float) -> str:
     return span(5 * round(seconds / 5) if seconds < 60 else 60 * round(seconds / 60))
 
 
-def _cores_that_fit(experiment: Experiment) -> int:
-    """How many seeds memory holds at a time."""
-    import psutil
+def cores_for(bytes_a_run: float, what: str) -> int:
+    """How many such runs memory holds at a time; ``ConfigurationError`` if it does not hold one.
 
-    free, each = psutil.virtual_memory().available, expected_bytes(experiment)
-    if each > free:
-        rule = (
-            f"must fit into memory to be simulated: {free / _GB:.1f} GB are free; --speedup makes it smaller"
-        )
-        fault = Fault("scenario", rule, f"up to {each / _GB:.1f} GB a seed")
+    ``what`` is what one run is to the user: "seed", "run".
+    """
+    cores = cores_that_fit(bytes_a_run)
+    if not cores:
+        free = f"{available_bytes() / _GB:.1f} GB are free"
+        rule = f"must fit into memory to be simulated: {free}; --speedup makes it smaller"
+        fault = Fault("scenario", rule, f"up to {bytes_a_run / _GB:.1f} GB a {what}")
         raise ConfigurationError("the scenario cannot be simulated", [fault])
-    return min(available_cores(), int(free / each))
+    return cores
