@@ -1,9 +1,8 @@
-"""The attempt record: what is known of one attempt, and the names its columns have on disk."""
+"""How an attempt can end, and what it is called on the wire."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
 
 
 class Outcome(StrEnum):
@@ -30,26 +29,6 @@ class Outcome(StrEnum):
     def succeeded(self) -> bool:
         """Whether the job has its answer in time."""
         return self is Outcome.OK
-
-
-class Attempt(NamedTuple):
-    """One row of the trace.
-
-    Times are seconds from the run's start on one monotonic clock, unscaled. ``planned_s`` is when the
-    attempt was due (for a first attempt its arrival, for a retry the end of the backoff), so latency
-    is known both from the planned start and from the send. ``status`` is the HTTP status or 0.
-    ``outcome`` is None in the row written while the attempt is still open. An attempt that is ``refused``
-    was not sent: ``sent_s`` and ``done_s`` are when the client said no.
-    """
-
-    job_id: int
-    attempt: int
-    planned_s: float
-    sent_s: float
-    done_s: float
-    outcome: Outcome | None
-    status: int
-    worker: int
 
 
 REQUEST_ID_HEADER = "X-Request-Id"

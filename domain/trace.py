@@ -18,7 +18,11 @@ TRACE_SCHEMA = pa.schema(
     metadata={b"tipover_trace": b"1"},
 )
 """What every part has. One row per event of an attempt: a row with null ``outcome`` and NaN ``done_s`` says
-it was open when the part was closed, and a later row with the same (worker, job_id, attempt) completes it."""
+it was open when the part was closed, and a later row with the same (worker, job_id, attempt) completes it.
+
+Times are seconds from the run's start on one monotonic clock, unscaled. ``planned_s`` is when the attempt was
+due (a first one at its arrival, a retry at the end of its backoff), so latency is known from there and from
+the send. ``status`` is the HTTP status, or 0."""
 
 REFUSAL_SCHEMA = pa.schema([("reason", pa.dictionary(pa.int8(), pa.string())), ("terminal", pa.bool_())])
 """What parts have besides, except those that earlier versions wrote; null unless the outcome is ``refused``.
