@@ -25,11 +25,6 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
     """Another copy of the request was answered first (hedging); the client hung up on this one."""
 
-    @property
-    def succeeded(self) -> bool:
-        """Whether the job has its answer in time."""
-        return self is Outcome.OK
-
 
 REQUEST_ID_HEADER = "X-Request-Id"
 ATTEMPT_HEADER = "X-Attempt"
