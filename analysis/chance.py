@@ -127,6 +127,8 @@ def _end(outcome: str, count: int) -> str:
 
 def _ending(bands: Bands) -> str:
     seeds = tally(bands.outcomes)
+    if too_few(bands):
+        return f"{seeds[0].upper()}{seeds[1:]}."
     if len(bands.outcomes) > 1:
         words = sorted(bands.outcomes, key=lambda word: (-bands.outcomes[word], word))
         ends = ", ".join(f"{_ENDS[word][0]} with a chance of {bands.share(word):.0%}" for word in words)
@@ -134,7 +136,7 @@ def _ending(bands: Bands) -> str:
     # n seeds alike: with this certainty the share of others is below 1 − (1 − certainty)^(1/n).
     rest = 1 - (1 - CERTAINTY) ** (1 / len(bands.seeds))
     return (
-        f"{seeds[0].upper()}{seeds[1:]}: fewer than {rest:.0%} of runs end in any other way "
+        f"{seeds[0].upper()}{seeds[1:]}: fewer than {math.ceil(100 * rest)}% of runs end in any other way "
         f"(with {CERTAINTY:.0%} confidence)."
     )
 

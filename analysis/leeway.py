@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from analysis.chance import band_text, seeds_text, tally
 from analysis.result import Check, Prediction
 from analysis.seeds import FEWEST_SEEDS
+from domain.experiment import Experiment
 
 if TYPE_CHECKING:
     from analysis.simulation.bands import Band, Bands
@@ -50,6 +51,12 @@ def with_leeway(check: Check, prediction: Prediction, *, speedup: float = 1.0) -
     if len(bands.seeds) < FEWEST_SEEDS:
         return replace(check, why=_joined(check.why, doubt))
     return _judged(check, band, bands, doubt)
+
+
+def is_expected(check: Check, experiment: Experiment) -> bool:
+    """Whether ``check.predicted`` is the scenario's own word rather than that of a model or of seeds."""
+    word = check.name in ("outcome", "after_shed") and experiment.expect is not None
+    return word or check.name.endswith(_EXPECTED)
 
 
 def in_most_seeds(band: Band, bands: Bands) -> bool:

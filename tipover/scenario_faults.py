@@ -46,11 +46,24 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "too_short": lambda _: "must have at least one entry",
     "model_type": lambda _: "must be a table",
     "dict_type": lambda _: "must be a table",
-    "model_attributes_type": lambda _: 'must be a table, such as { kind = "none" }',
     "literal_error": lambda allowed: f"must be {allowed['expected']}",
     "union_tag_invalid": lambda allowed: f"must be one of {allowed['expected_tags']}",
-    "union_tag_not_found": lambda _: "is required",
 }
+
+
+def kinds_at(place: tuple[int | str, ...]) -> list[str]:
+    """The kinds that a rule at this place comes in."""
+    return [at[-1] for at in TABLES if at and at[:-1] == place]
+
+
+EXAMPLES: dict[tuple[int | str, ...], str] = {
+    ("service", "codel"): "{ target_s = 0.005, interval_s = 0.1 }",
+    ("service", "degradation"): "{ half_queue = 100, floor = 0.5 }",
+    ("client", "hedging"): "{ copies = 4, delay_s = 0.5 }",
+    **{place: f'{{ kind = "{kinds_at(place)[0]}" }}' for place in UNIONS},
+}
+"""What may be written at a place that holds a small table."""
+_NO_TABLE = ("model_type", "dict_type", "model_attributes_type")
 
 
 def faults_in(error: ValidationError, at: tuple[str, ...] = ()) -> list[Fault]:
@@ -96,6 +109,10 @@ def _rule(kind: str, place: tuple[int | str, ...], found: Mapping[str, Any]) -> 
         return _unknown_key(place)
     if kind in ("float_type", "float_parsing"):
         return f"must be a number{_unit_in_words(str(place[-1]))}"
+    if kind in _NO_TABLE and place in EXAMPLES:
+        return f"must be a table, such as {EXAMPLES[place]}"
+    if kind == "union_tag_not_found":
+        return f"is required; one of {', '.join(map(repr, kinds_at(place[:-1])))}"
     words = _WORDS.get(kind)
     return words(found.get("ctx", {})) if words else str(found["msg"])
 

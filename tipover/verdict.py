@@ -48,6 +48,8 @@ def exit_code(result: RunResult) -> ExitCode:
 
 def show(result: RunResult, code: ExitCode, *, as_json: bool, out: Console) -> None:
     """Print the verdict: the summary and the exit code as JSON, or a few lines for people."""
+    from analysis.leeway import is_expected
+
     directory = Path(result.directory)
     if as_json:
         summary = json.loads((directory / "summary.json").read_text())
@@ -65,7 +67,7 @@ def show(result: RunResult, code: ExitCode, *, as_json: bool, out: Console) -> N
         out.print(f"  {sentence}")
     for check in result.checks:
         mark, colour = ("✓", "green") if check.passed else ("✗", "red")
-        source = "expected" if check.name.endswith("_expected") or check.name == "outcome" else "predicted"
+        source = "expected" if is_expected(check, result.experiment) else "predicted"
         line = f"{check.name}: {source} {_text(check.predicted)}{_band(check)}, "
         line += f"measured {_text(check.measured)}"
         out.print(f"  {mark} {line}", style=colour if result.valid else "dim")
@@ -76,6 +78,10 @@ def show(result: RunResult, code: ExitCode, *, as_json: bool, out: Console) -> N
     elif result.confirmed is not None:
         word = "as the scenario expects" if result.confirmed else "NOT as the scenario expects"
         out.print(word, style="green" if result.confirmed else "red")
+    if result.valid and result.outcome == "trapped" and result.experiment.service is not None:
+        from analysis.report.explanation import MATRIX
+
+        out.print(MATRIX)
     out.print(f"report: {(directory / 'report.html').resolve()}", soft_wrap=True)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import reduce
 from typing import Any
 
@@ -65,8 +66,8 @@ _COMBINED = (
      ("deadline", "drop-expired")),
     ("adaptive-lifo+codel", "Facebook's pair: newest first while a queue stands, and CoDel.",
      ("adaptive-lifo", "codel")),
-    ("budget+deadline+limit", "Seed 001's three: a budget, a deadline that the service heeds, an adaptive "
-     "limit (Gradient2).", ("budget-window", "deadline", "drop-nearly-expired", "limit-gradient2")),
+    ("budget+deadline+limit", "A window budget, a deadline that the service heeds, an adaptive limit "
+     "(Gradient2).", ("budget-window", "deadline", "drop-nearly-expired", "limit-gradient2")),
 )  # fmt: skip
 
 
@@ -107,6 +108,12 @@ def _with_client(settings: Mapping[str, Any]) -> Callable[[Experiment], Experime
 
 CATALOGUE = _catalogue()
 
+_LEAVE_ONE = "must leave at least one mitigation of those chosen"
+
+
+def _closest_first(name: str) -> list[str]:
+    return sorted((*CATALOGUE, *GROUPS), key=lambda known: -SequenceMatcher(None, name, known).ratio())
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -116,27 +123,31 @@ class Choice:
     skip: Sequence[str] = ()
 
     def faults(self) -> list[Fault]:
-        """Every name that is none."""
-        known = f"must be one of {', '.join((*CATALOGUE, *GROUPS))}"
-        return [
-            Fault(option, known, name)
+        """Every name that is none; where all are some, that nothing is left."""
+        unknown = [
+            Fault(option, f"must be one of these, closest first: {', '.join(_closest_first(name))}", name)
             for option, names in (("--only", self.only), ("--skip", self.skip))
             for name in names
             if name not in CATALOGUE and name not in GROUPS
         ]
+        return unknown or ([] if self._leaves_any() else [Fault("--skip", _LEAVE_ONE, ",".join(self.skip))])
 
     def mitigations(self, experiment: Experiment) -> list[Mitigation]:
         """Those chosen, in the catalogue's order, after what all are compared with.
 
         First comes ``none``; then ``own``, the scenario as it is, if that is not the same. Raises
-        ``ConfigurationError`` for a name that is not known.
+        ``ConfigurationError`` for a name that is not known, or when nothing is left.
         """
         faults = self.faults()
         if faults:
-            raise ConfigurationError("no such mitigation", faults)
+            raise ConfigurationError("no such choice of mitigations", faults)
         wanted = [m for m in CATALOGUE.values() if self._takes(m)]
         own = [OWN] if experiment != bare(experiment) else []
         return [WITHOUT, *own, *wanted]
+
+    def _leaves_any(self) -> bool:
+        alone = WITHOUT.name in self.only and WITHOUT.name not in self.skip
+        return alone or any(self._takes(mitigation) for mitigation in CATALOGUE.values())
 
     def _takes(self, mitigation: Mitigation) -> bool:
         words = (mitigation.name, mitigation.group)

@@ -18,6 +18,9 @@ STORM, OVERLOAD, ERRORS, HEALTHY, FAILING = GROUPS = (
     "healthy: added latency",
     "all fail: attempts a job",
 )
+RECOVERY, ANSWERED = "recovery_s", "storm_answered"
+NONE_NEEDED = "none needed"
+"""The recovery of a service that never failed."""
 _PREFIXES = {OVERLOAD: "goodput", HEALTHY: "added", FAILING: "A"}
 
 
@@ -41,8 +44,15 @@ class Column:
         """Its heading where its group is not named."""
         return f"{_PREFIXES.get(self.group, '')} {self.heading}".strip()
 
-    def badness(self, value: float | None, timeout_s: float) -> float | None:
-        """Where a value lies between good (0) and bad (1); None where it is not known or means neither."""
+    def badness(
+        self, value: float | None, timeout_s: float, outcomes: Mapping[str, int] | None = None
+    ) -> float | None:
+        """Where a value lies between good (0) and bad (1); None where it is not known or means neither.
+
+        ``outcomes`` are those of the row: a recovery that no seed needs is good.
+        """
+        if self._is_not_needed(outcomes):
+            return 0.0
         if value is None or self.good is None or self.bad is None or math.isnan(value):
             return None
         scale = timeout_s if self.unit == "s" else 1.0
@@ -52,23 +62,38 @@ class Column:
         """The cell; ``outcomes`` are those of the row."""
         if self.unit == "outcome":
             return outcome_text(outcomes)
+        if self._is_not_needed(outcomes):
+            return NONE_NEEDED
         if value is None:
             return ABSENT
         if self.unit == "share":
             return share_text(value)
         return number(value, 3 if value >= 0.1 else 2) if self.unit == "1" else time_text(value)
 
+    def _is_not_needed(self, outcomes: Mapping[str, int] | None) -> bool:
+        return self.key == RECOVERY and outcomes is not None and set(outcomes) == {"healthy"}
+
 
 _STORM = (
     Column("down", STORM, "outcome", "what becomes of the scenario's own storm", "outcome", 0.0, 1.0),
     Column(
-        "recovery_s",
+        RECOVERY,
         STORM,
         "recovery",
-        "from the end of the trigger to the last failing attempt: the median of the seeds that recover",
+        "from the end of the trigger to the last failing attempt: the median of the seeds that recover; "
+        f"{NONE_NEEDED} where all are healthy",
         "s",
         0.0,
         30.0,
+    ),
+    Column(
+        ANSWERED,
+        STORM,
+        "answered",
+        "share of the jobs due in trigger and watch that were answered in time: the median of the seeds",
+        "share",
+        1.0,
+        0.0,
     ),
     Column(
         "end_goodput",

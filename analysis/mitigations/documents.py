@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from analysis.plots.canvas import Plot
 
 SCHEMA_VERSION = 1
-LIVE_HEADINGS = ("live outcome", "recovery", "end goodput", "wasted", "agrees")
+LIVE_HEADINGS = ("live outcome", "recovery", "answered", "end goodput", "wasted", "agrees")
 
 
 def write_matrix(matrix: Matrix, directory: Path) -> tuple[Path, ...]:
@@ -90,9 +90,10 @@ def _plain(value: object) -> object:
 
 def markdown(matrix: Matrix) -> str:
     """One table of the storm and the overload, one of the costs, and what each row does."""
-    from analysis.plots.tradeoffs import foot_notes, tradeoffs_title
+    from analysis.plots.tradeoffs import foot_notes, most_answered, tradeoffs_title
 
-    parts = [f"# {tradeoffs_title(matrix)}", "", *(f"{note}  " for note in foot_notes(matrix)[:2]), ""]
+    notes = [note for note in (most_answered(matrix), *foot_notes(matrix)[:2]) if note]
+    parts = [f"# {tradeoffs_title(matrix)}", "", *(f"{note}  " for note in notes), ""]
     for groups in (GROUPS[:2], GROUPS[2:]):
         shown = [index for index, column in enumerate(COLUMNS) if column.group in groups]
         headings = [COLUMNS[i].words for i in shown]
@@ -123,7 +124,8 @@ def _live_row(row: Row) -> dict[str, Any]:
     assert live is not None
     seen = live.score
     recovery = ABSENT if seen.recovery_s is None else time_text(seen.recovery_s)
-    goodput, wasted = (ABSENT if x is None else share_text(x) for x in (seen.goodput_ratio, seen.wasted))
+    shares = (seen.storm_answered, seen.goodput_ratio, seen.wasted)
+    answered, goodput, wasted = (ABSENT if share is None else share_text(share) for share in shares)
     verdict = {None: "invalid run", True: "yes", False: "NO"}[row.agrees]
     band = row.recovery_band_s
     simulated = outcome_text(row.outcomes)
@@ -132,7 +134,7 @@ def _live_row(row: Row) -> dict[str, Any]:
     return {
         "name": row.mitigation.name,
         "simulated": simulated,
-        "cells": [seen.outcome, recovery, goodput, wasted, verdict],
+        "cells": [seen.outcome, recovery, answered, goodput, wasted, verdict],
         "directory": live.directory,
         "reasons": " ".join(live.reasons),
     }
@@ -140,7 +142,7 @@ def _live_row(row: Row) -> dict[str, Any]:
 
 def page(matrix: Matrix, plot: Plot) -> str:
     """The page as text; it needs no other file."""
-    from analysis.plots.tradeoffs import foot_notes
+    from analysis.plots.tradeoffs import foot_notes, most_answered
 
     environment = Environment(
         loader=PackageLoader("analysis", "templates"),
@@ -153,6 +155,7 @@ def page(matrix: Matrix, plot: Plot) -> str:
         matrix=matrix,
         plot=plot,
         uri="data:image/png;base64," + base64.b64encode(plot.png).decode("ascii"),
+        most_answered=most_answered(matrix),
         notes=[*foot_notes(matrix), *matrix.notes],
         groups=[(name, sum(column.group == name for column in COLUMNS)) for name in GROUPS],
         columns=COLUMNS,
@@ -169,7 +172,7 @@ def _page_rows(matrix: Matrix) -> Iterator[dict[str, Any]]:
 
     timeout_s, group = matrix.experiment.client.timeout_s, ""
     for row in matrix.rows:
-        badness = [column.badness(row.values.get(column.key), timeout_s) for column in COLUMNS]
+        badness = [column.badness(row.values.get(column.key), timeout_s, row.outcomes) for column in COLUMNS]
         colours = [None if share is None else to_hex(COLOURS(share)) for share in badness]
         texts = cells(row.values, row.outcomes)
         yield {

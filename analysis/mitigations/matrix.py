@@ -195,6 +195,7 @@ def _row(
     values: Numbers = {
         "down": float(np.mean([_DOWN[s.outcome] for s in storms])),
         "recovery_s": float(np.median(recoveries)) if recoveries else None,
+        "storm_answered": _median(s.storm_answered for s in storms),
         "end_goodput": _mean(s.goodput_ratio for s in storms),
         "wasted": _mean(s.wasted for s in storms),
         "storm_refused": _mean(s.watch.refused for s in storms),
@@ -210,8 +211,18 @@ def _row(
 
 def _mean(values: Iterator[float | None]) -> float | None:
     """The mean of those that are known."""
-    known = [value for value in values if value is not None and math.isfinite(value)]
+    known = _known(values)
     return sum(known) / len(known) if known else None
+
+
+def _median(values: Iterator[float | None]) -> float | None:
+    """The median of those that are known."""
+    known = _known(values)
+    return float(np.median(known)) if known else None
+
+
+def _known(values: Iterator[float | None]) -> list[float]:
+    return [value for value in values if value is not None and math.isfinite(value)]
 
 
 def _with_added_latency(row: Row, reference: Row | None) -> Row:

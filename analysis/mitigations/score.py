@@ -63,6 +63,15 @@ class Score:
     trigger: Stretch | None
     watch: Stretch
 
+    @property
+    def storm_answered(self) -> float | None:
+        """Share of the jobs due in trigger and watch that were answered in time; None without any."""
+        parts = [
+            part for part in (self.trigger, self.watch) if part is not None and part.answered is not None
+        ]
+        jobs = sum(part.jobs for part in parts)
+        return sum(part.jobs * (part.answered or 0.0) for part in parts) / jobs if jobs else None
+
 
 def score(attempts: Attempts, server: pd.DataFrame, experiment: Experiment) -> Score:
     """Measure and judge a run, and read off it what its mitigations did."""
@@ -110,6 +119,24 @@ def stretch(attempts: Attempts, start_s: float, end_s: float) -> Stretch:
         attempts=_share(int(sent.sum()), jobs),
         goodput_per_s=answers(attempts, start_s, end_s) / length if length > 0 else None,
     )
+
+
+def attempts_per_job(attempts: Attempts, start_s: float, end_s: float) -> float | None:
+    """Attempts that were ever sent of the jobs due in [start, end), over those jobs; None without any."""
+    due = _inside(attempts.job_planned_s, start_s, end_s)
+    return _share(int(attempts.job_sent[due].sum()), int(due.sum()))
+
+
+def longest_job_s(attempts: Attempts, start_s: float, end_s: float) -> float:
+    """The longest that a job due in [start, end) took, from when it was due to the end of its last attempt.
+
+    Infinite when one of them has not ended; 0 without any.
+    """
+    of = _inside(attempts.job_planned_s, start_s, end_s)[attempts.job]
+    took = attempts.done_s[of] - attempts.job_planned_s[attempts.job[of]]
+    if np.isnan(took).any():
+        return math.inf
+    return float(took.max()) if took.size else 0.0
 
 
 def answers(attempts: Attempts, start_s: float, end_s: float) -> int:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from analysis.mitigations.score import latencies, stretch
+from analysis.mitigations.score import attempts_per_job, latencies, longest_job_s, stretch
 from analysis.simulation.observed import ObservedRun
 from domain.experiment import Experiment, Phase, Service
 
@@ -138,5 +138,15 @@ def _outage(experiment: Experiment) -> Experiment:
 
 
 def _read_outage(run: ObservedRun, experiment: Experiment) -> Numbers:
-    """While nothing at all is answered, attempts sent are what failing alone lets through."""
-    return {"amplification": stretch(run.attempts, *_second_half(experiment)).attempts}
+    """While nothing at all is answered, attempts sent are what failing alone lets through.
+
+    They are counted by job, over the jobs due once a quarter of the outage is over and early enough for all
+    of their attempts. Where jobs take longer than a quarter of it, or have no end, attempts sent in its
+    second half are set against the jobs due in it.
+    """
+    start, end = _measured(experiment)
+    quarter = (end - start) / 4
+    longest = longest_job_s(run.attempts, start, start + quarter)
+    if longest > quarter:
+        return {"amplification": stretch(run.attempts, *_second_half(experiment)).attempts}
+    return {"amplification": attempts_per_job(run.attempts, start + quarter, end - longest)}

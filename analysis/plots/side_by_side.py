@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,6 +16,7 @@ from analysis.plots.canvas import (
     BLUE,
     DPI,
     GREEN,
+    GREY,
     INK,
     LEFT,
     ORANGE,
@@ -32,6 +33,7 @@ from analysis.plots.canvas import (
     png_of,
     tint_phases,
 )
+from analysis.plots.forecast import AXIS_NOTE
 from analysis.plots.labels import drawable
 from analysis.plots.wait import scale_wait
 
@@ -39,9 +41,13 @@ SIZE_IN = (10.0, 6.8)
 COLOURS = (VERMILLION, BLUE, GREEN, ORANGE, PURPLE, SKY, INK)
 KEY_COLUMNS, KEY_LINE = 4, 0.032
 STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)))
+"""As many as go with the colours into different pairs, since neither number divides the other."""
+OPACITY = 0.85
+WIDEST, NARROWEST = 2.8, 1.2
+"""Line widths of the first run, which lies below all others, and of the last, in points."""
 CAPTION = (
-    "Above: jobs answered in time, as a share of the demand without any trigger. Below: the work that waits, "
-    "in seconds; beyond the timeout nobody waits for it any more."
+    "Above: jobs answered in time over normal demand, which is that without trigger or shedding. Below: the "
+    "work that waits, in seconds; first in, first out, nobody waits for what is beyond the timeout."
 )
 
 
@@ -58,18 +64,24 @@ def draw_side_by_side(runs: Sequence[ScoredRun]) -> Plot:
     height = (0.85 - bottom - 0.06) / 2
     backlog = figure.add_axes((LEFT, bottom, RIGHT - LEFT, height))
     goodput = figure.add_axes((LEFT, bottom + height + 0.06, RIGHT - LEFT, height))
-    for axes, label in ((goodput, "goodput over demand"), (backlog, "backlog, s of work")):
+    for axes, label in ((goodput, "goodput over normal demand"), (backlog, "backlog, s of work")):
         tint_phases(axes, longest)
         dress(axes, end_s, label, longest.run.speedup)
     goodput.set_xlabel("")
     goodput.tick_params(labelbottom=False)
-    handles = [_draw_run(goodput, backlog, run, index) for index, run in enumerate(runs)]
+    widths = np.linspace(WIDEST, NARROWEST, len(runs))
+    handles = [
+        _draw_run(goodput, backlog, run, index, float(width))
+        for index, (run, width) in enumerate(zip(runs, widths, strict=True))
+    ]
     goodput.set_ylim(0.0, min(max(1.1, 1.1 * _top(goodput)), 6.0))
     timeouts = {run.result.experiment.client.timeout_s for run in runs}
     scale_wait(backlog, max(timeouts), _top(backlog))
+    if backlog.get_yscale() != "linear":
+        _note_axis(backlog)
     for timeout_s in timeouts:
         backlog.axhline(timeout_s, color=INK, lw=0.9, ls=(0, (1, 1.2)))
-    handles.append(Line2D([], [], color=INK, lw=0.9, ls=(0, (1, 1.2)), label="timeout"))
+    handles.append(Line2D([], [], color=INK, lw=0.9, ls=(0, (1, 1.2)), label=_timeout_label(timeouts)))
     _draw_key(figure, handles)
     return Plot(
         "compare", title, CAPTION, f"Line charts of goodput and backlog over time. {title}.", png_of(figure)
@@ -82,11 +94,23 @@ def side_by_side_title(runs: Sequence[ScoredRun]) -> str:
     return "; ".join(words)
 
 
-def _draw_run(goodput: Axes, backlog: Axes, run: ScoredRun, index: int) -> Line2D:
+def _timeout_label(timeouts: Collection[float]) -> str:
+    return "timeout T" if len(timeouts) == 1 else "timeouts; T is the longest"
+
+
+def _note_axis(axes: Axes) -> None:
+    # On the right, as in the forecast: the left margin holds no second line beside the tick labels.
+    axes.text(
+        1.006, 0.5, AXIS_NOTE, transform=axes.transAxes, rotation=90, va="center", fontsize=8, color=GREY
+    )
+
+
+def _draw_run(goodput: Axes, backlog: Axes, run: ScoredRun, index: int, width: float) -> Line2D:
     style = {
         "color": COLOURS[index % len(COLOURS)],
-        "ls": STYLES[index // len(COLOURS) % len(STYLES)],
-        "lw": 1.5,
+        "ls": STYLES[index % len(STYLES)],
+        "lw": width,
+        "alpha": OPACITY,
         "zorder": 3,
     }
     result = run.result

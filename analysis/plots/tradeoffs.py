@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from analysis.mitigations.columns import COLUMNS, Column
+from analysis.mitigations.columns import ANSWERED, COLUMNS, Column, share_text
 from analysis.mitigations.matrix import Matrix, Row
 from analysis.mitigations.mitigation import NONE
 from analysis.plots.canvas import DPI, GREY, INK, Plot, png_of
@@ -19,7 +19,7 @@ from analysis.wording import number
 
 WIDTH_IN = 12.0
 ROW_IN = 0.265
-HEAD_IN, FOOT_IN = 1.72, 0.62
+HEAD_IN, FOOT_IN = 1.94, 0.62
 NAME_WIDTH = 3.9
 """Width of the names, in columns."""
 OUTCOME_WIDTH = 2.6
@@ -68,6 +68,26 @@ def tradeoffs_title(matrix: Matrix) -> str:
         return f"{name} gets up without any mitigation; what {len(rows)} of them cost"
     safe = sum(row.gets_up for row in rows)
     return f"{safe} of {len(rows)} mitigations get {name} up again in every seed"
+
+
+def most_answered(matrix: Matrix) -> str:
+    """Which mitigation answered most of the storm's jobs, the first of those that read the same.
+
+    Empty where there is no mitigation, or no job.
+    """
+    known = [
+        (row.mitigation.name, value)
+        for row in matrix.rows
+        if row.mitigation.group != NONE and (value := row.values.get(ANSWERED)) is not None
+    ]
+    if not known:
+        return ""
+    most = share_text(max(value for _, value in known))
+    first, *others = [name for name, value in known if share_text(value) == most]
+    bare = next((row.values.get(ANSWERED) for row in matrix.rows if row.mitigation.name == "none"), None)
+    without = "" if bare is None else f"; {share_text(bare)} without any mitigation"
+    said = f"Most jobs due in trigger and watch were answered in time with {first}: {most}{without}."
+    return f"{said} {len(others) + 1} share the first place." if others else said
 
 
 def _lefts() -> tuple[list[float], float]:
@@ -121,7 +141,7 @@ def _draw_row(axes: Axes, row: Row, top: float, lefts: list[float], matrix: Matr
     timeout_s = matrix.experiment.client.timeout_s
     for column, left in zip(COLUMNS, lefts, strict=True):
         value = row.values.get(column.key)
-        badness = column.badness(value, timeout_s)
+        badness = column.badness(value, timeout_s, row.outcomes)
         face = NEUTRAL if badness is None else COLOURS(badness)
         box = Rectangle((left, top), _width(column), 1.0, facecolor=face, edgecolor="white", lw=1.2, zorder=1)
         axes.add_patch(box)
@@ -145,6 +165,11 @@ def _words(figure: Figure, title: str, matrix: Matrix, height: float) -> None:
         0.012, 1 - 0.09 / height, drawable(title), ha="left", va="top", fontsize=13, weight="bold", color=INK
     )
     shrink_to_fit(heading, 0.976 * WIDTH_IN * DPI)
+    below = figure.text(
+        0.012, 1 - 0.34 / height, drawable(most_answered(matrix), 260), ha="left", va="top", fontsize=9.5,
+        color=INK,
+    )  # fmt: skip
+    shrink_to_fit(below, 0.976 * WIDTH_IN * DPI)
     for line, words in enumerate(foot_notes(matrix)):
         figure.text(
             0.012, (FOOT_IN - 0.14 - 0.155 * line) / height, drawable(words, 260), ha="left", va="top",
@@ -166,8 +191,8 @@ def foot_notes(matrix: Matrix) -> list[str]:
         f"Timeout {number(experiment.client.timeout_s)} s, "
         f"{number(experiment.client.max_attempts)} attempts, capacity "
         f"{number(service.capacity_per_s)}/s, utilization {number(rho)}. {threshold}.",
-        "Colours: goodput and outcome 0 to 100%, shares of jobs 0 to 10%, recovery 0 to 30 timeouts, "
-        "latency 0 to a tenth of the timeout.",
+        "Colours: goodput, answered and outcome 0 to 100%, shares of jobs 0 to 10%, recovery 0 to 30 "
+        "timeouts, latency 0 to a tenth of the timeout.",
     ]
 
 

@@ -17,6 +17,12 @@ from analysis.wording import (
 )
 from domain.experiment import Experiment
 
+MATRIX = (
+    "What each client and server defence would do to this scenario, and at what price: `tipover matrix` with "
+    "its name or file."
+)
+"""Where to go from a trap, for a service that can be simulated."""
+
 
 @dataclass(frozen=True)
 class Load:
@@ -97,11 +103,18 @@ def chance(result: RunResult) -> list[str]:
 def remedies(result: RunResult) -> list[str]:
     """What would open the trap, or how far off it is, with the numbers of this service.
 
-    Empty when the capacity is not known, where the service's own defences decide, and for an invalid run,
-    which nobody should act on.
+    No numbers when the capacity is not known and where the service's own defences decide; empty for an
+    invalid run, which nobody should act on.
     """
+    if not result.valid:
+        return []
+    matrix = [MATRIX] if result.outcome == "trapped" and result.experiment.service is not None else []
+    return _by_law(result) + matrix
+
+
+def _by_law(result: RunResult) -> list[str]:
     load = load_of(result)
-    if load is None or not result.valid or not decided_by_law(result.experiment):
+    if load is None or not decided_by_law(result.experiment):
         return []
     ceiling = 1 / load.utilization
     if not load.closes:
@@ -142,7 +155,7 @@ def _held_open(experiment: Experiment, load: Load) -> str:
     unbounded = replace(load, amplification=experiment.client.amplification)
     if unbounded.closes:
         return (
-            f"The client's own restraint keeps the trap open: a failing job makes "
+            f"The client's own restraint is what prevents the trap: a failing job makes "
             f"{number(load.amplification)} attempts, Aρ = {number(load.amplified)}; without it "
             f"{number(unbounded.amplification)}, Aρ = {number(unbounded.amplified)}."
         )
@@ -155,7 +168,8 @@ def _held_open(experiment: Experiment, load: Load) -> str:
 def remedies_heading(result: RunResult) -> str:
     """What the remedies are about."""
     load = load_of(result)
-    return "What would remove the trap" if load and load.closes else "How far it is from the trap"
+    closes = load.closes if load and decided_by_law(result.experiment) else result.outcome == "trapped"
+    return "What would remove the trap" if closes else "How far it is from the trap"
 
 
 def _asked(result: RunResult, load: Load | None) -> str:

@@ -8,10 +8,14 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from analysis.leeway import is_expected
 from analysis.report.settings import Row, admission_rows, client_rows
 from analysis.result import QUANTITIES, Check, GeneratorHealth, RunResult
 from analysis.wording import ABSENT, number, percent, seconds
 from domain.experiment_json import to_json
+
+_MEANT = {"refused": "refused: attempts the client did not send, retries included"}
+"""Totals whose name alone does not say what is counted."""
 
 
 class QuantityRow(NamedTuple):
@@ -66,11 +70,11 @@ def quantity_rows(result: RunResult) -> list[QuantityRow]:
 
 
 def check_rows(result: RunResult) -> list[CheckRow]:
-    """Every check, with its tolerance in words."""
+    """Every check, with its tolerance in words, and what is the scenario's word marked as expected."""
     return [
         CheckRow(
             check.name,
-            value_text(check.predicted),
+            value_text(check.predicted) + (" (expected)" if is_expected(check, result.experiment) else ""),
             interval(check.low, check.high),
             value_text(check.measured),
             tolerance_text(check),
@@ -166,7 +170,7 @@ def health_rows(result: RunResult) -> list[Row]:
 def total_rows(result: RunResult) -> list[Row]:
     """The counts over the whole run, without the outcomes that never happened."""
     return [
-        (key.replace("_", " "), number(count))
+        (_MEANT.get(key, key.replace("_", " ")), number(count))
         for key, count in result.totals.items()
         if count or key == "jobs"
     ]

@@ -62,6 +62,8 @@ def test_what_it_means_for_a_single_run() -> None:
         "All 100 seeds recover: fewer than 3% of runs end in any other way (with 95% confidence)."
     )
     assert alike[1].startswith("One run in twenty recovers in less than 900 s after the spike ends, one in")
+    forty = meaning(bands({"trapped": 40}), "x")[0]
+    assert "fewer than 8% of runs" in forty, "7.2%, rounded up: 7% would claim too much"
     mixed = meaning(bands({"recovered": 28, "trapped": 12}, recovery_s=Band(900, 1000, 1200, 28)), "x")
     assert mixed[0] == (
         "Judging by 40 seeds, a single run recovers with a chance of 70%, is trapped with a chance of 30%."
@@ -128,7 +130,10 @@ def test_few_seeds_make_no_band_and_are_not_to_be_trusted() -> None:
     fluid = Prediction("recovered", {"recovery_s": 1000.0}, None)
     far = Band(2000, 2000, 2000, 2)
     two = bands({"recovered": 2}, recovery_s=far)
-    assert meaning(two, "x")[1:] == ["2 seeds are too few for a band of chance; --seeds 10 or more give one."]
+    few = "2 seeds are too few for a band of chance; --seeds 10 or more give one."
+    assert meaning(two, "x") == ["All 2 seeds recover.", few]
+    assert meaning(bands({"trapped": 1}), "x")[0] == "The only seed is trapped."
+    assert meaning(bands({"trapped": 1, "recovered": 2}), "x")[0] == "2 of 3 seeds recover, 1 is trapped."
     assert not with_bands(fluid, two).notes
     rare = bands({"undecided": 31, "recovered": 9}, recovery_s=Band(2000, 2000, 2000, 9))
     assert len(meaning(rare, "x")) == 1

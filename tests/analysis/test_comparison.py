@@ -183,6 +183,7 @@ def test_shedding_is_checked_when_expected() -> None:
     )
     checks = checks_of(experiment, *look(experiment))
     assert checks["after_shed"].passed
+    assert checks["after_shed"].why == "expected by the scenario"
     assert checks["shed_recovery_s"].passed
     healthy = replace(experiment, demand=replace(HEALTHY.demand, phases=experiment.demand.phases))
     assert not checks_of(experiment, *look(healthy))["after_shed"].passed
@@ -277,6 +278,45 @@ def test_how_far_the_seeds_excuse_a_defended_run(key: str, measured: float, pass
     changed = replace(measurement, outcome="recovered", values=values)
     checks = {c.name: c for c in compare(strict, prediction, changed, findings)}
     assert checks[key].passed is passes
+
+
+@pytest.mark.parametrize(
+    ("measured", "passes", "why"),
+    [
+        (1.3, True, "outside the tolerance, but within 0.9 to 1.5, twice as far as their band goes"),
+        (1.6, False, "outside the tolerance, and outside 0.9 to 1.5, twice as far as their band goes"),
+        (1.11, True, "the median of the simulated seeds"),
+    ],
+)
+def test_the_interval_that_excused_a_defended_run_is_said(measured: float, passes: bool, why: str) -> None:
+    """The numbers that were applied, and only where the tolerance was not enough."""
+    measurement, findings = look(TRAPPED)
+    prediction = by_seeds({"amplification": 1.1}, {"amplification": (1.0, 1.3)})
+    changed = replace(measurement, values={**measurement.values, "amplification": measured})
+    check = {c.name: c for c in compare(GUARDED, prediction, changed, findings)}["amplification"]
+    assert check.passed is passes
+    assert check.why.endswith(why)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "attempts", "tolerance"),
+    [(1_089, 3_000, 4 / 33), (1_089, 625, 4 / 25), (10**6, 3 * 10**6, 0.05), (0, 0, 0.05)],
+)
+def test_ingress_of_a_defended_run_is_allowed_what_its_demand_is(
+    jobs: int, attempts: int, tolerance: float
+) -> None:
+    """A seed of few jobs sends few attempts: 12.1% of 1,089 jobs; as expected by the scenario too."""
+    measurement, findings = look(TRAPPED)
+    few = replace(findings, samples={**findings.samples, "demand_per_s": jobs, "ingress_per_s": attempts})
+    scenario = replace(GUARDED, expect=Expectation("trapped", ingress_per_s=100))
+    prediction = by_seeds({"ingress_per_s": 100.0}, {"ingress_per_s": (99.0, 101.0)})
+    for off, passes in ((0.98, True), (1.02, False)):
+        values = {**measurement.values, "ingress_per_s": 100 * (1 - off * tolerance)}
+        changed = replace(measurement, values=values)
+        checks = {c.name: c for c in compare(scenario, prediction, changed, few)}
+        for name in ("ingress_per_s", "ingress_per_s_expected"):
+            assert checks[name].tolerance == pytest.approx(tolerance)
+            assert checks[name].passed is passes
 
 
 @pytest.mark.parametrize(("count", "checked"), [(20, True), (18, True), (17, False)])

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from analysis.report import headline, write_report
-from analysis.report.explanation import remedies
+from analysis.report.explanation import MATRIX, remedies
 from analysis.result import Check, RunResult
 from analysis.wording import number, percent, seconds
+from domain.admission import Admission
+from domain.budgets.ratio import RatioBudget
 from tests.analysis.made_up_results import (
     EVERY_KIND,
     empty,
@@ -153,6 +155,48 @@ def test_an_invalid_run_gives_its_reasons_and_no_advice(tmp_path: Path) -> None:
     assert "1,733" in text
     assert "✗ FAIL" in text
     assert remedies(result) == []
+
+
+def test_what_the_scenario_expects_is_called_so(tmp_path: Path) -> None:
+    """Its word on the outcome and on shedding; figures of the model are not marked, nor is its own word."""
+    sound = trapped(tmp_path)
+    shed = Check("after_shed", "recovered", "recovered", None, True, why="expected by the scenario")
+    result = replace(sound, checks=(*sound.checks, shed))
+    text = page(result).text
+    assert "outcome the scenario's expectation trapped (expected) trapped must be equal" in text
+    assert "after_shed expected by the scenario recovered (expected) recovered must be equal" in text
+    assert text.count("(expected)") == 2
+    unasked = replace(sound, experiment=replace(sound.experiment, expect=None))
+    assert "(expected)" not in page(unasked).text
+
+
+def test_a_trap_leads_to_the_defences(tmp_path: Path) -> None:
+    """Whoever is trapped in a service that can be simulated is told where to look, and nobody else."""
+    sound = trapped(tmp_path)
+    assert remedies(sound)[-1] == MATRIX
+    service = sound.experiment.service
+    assert service is not None
+    capped = replace(service, admission=Admission(queue_cap=3))
+    assert remedies(replace(sound, experiment=replace(sound.experiment, service=capped))) == [MATRIX]
+    unknown = replace(sound, experiment=replace(sound.experiment, service=None))
+    for result in (recovered(tmp_path), healthy(tmp_path), invalid(tmp_path), unknown):
+        assert MATRIX not in remedies(result)
+
+
+def test_what_a_client_held_back_is_said_of_the_count(tmp_path: Path) -> None:
+    """Refused attempts are neither jobs nor first attempts alone."""
+    sound = trapped(tmp_path)
+    refused = replace(sound, totals={**sound.totals, "refused": 4_711})
+    assert "refused: attempts the client did not send, retries included 4,711" in page(refused).text
+
+
+def test_restraint_that_prevents_a_trap_is_named(tmp_path: Path) -> None:
+    """A budget of a tenth leaves 1.1 of 3 attempts at 40%."""
+    sound = recovered(tmp_path)
+    trap = trapped(tmp_path).experiment
+    guarded = replace(trap, client=replace(trap.client, budget=RatioBudget(0.1)))
+    (words,) = remedies(replace(sound, experiment=guarded))
+    assert words.startswith("The client's own restraint is what prevents the trap: a failing job makes 1.1 ")
 
 
 def test_a_foreign_service_is_not_predicted(tmp_path: Path) -> None:

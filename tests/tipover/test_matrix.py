@@ -48,6 +48,7 @@ def test_a_matrix_is_printed_and_written(
     assert main(["matrix", scenario, "--seeds", "2", "--only", names, "--out", str(out)]) == 0
     said = capsys.readouterr().out
     lines = said.splitlines()
+    assert lines[1].startswith("Most jobs due in trigger and watch were answered in time with queue-cap: ")
     for name in ("none", "full-jitter", "queue-cap"):
         assert sum(line.startswith(f"{name} ") for line in lines) == 2
     assert max(map(len, lines[:-4])) <= 120
@@ -99,6 +100,9 @@ def test_the_mitigations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["f2-40", "--seeds", "0"], {"--seeds"}),
         (["f2-40", "--only", "lifo,nonsense", "--skip", "rubbish"], {"--only", "--skip"}),
         (["nonsense", "--only", "lifo"], {"scenario"}),
+        (["f2-40", "--only", ","], {"--only"}),
+        (["f2-40", "--only", "lifo", "--skip", " ,"], {"--skip"}),
+        (["f2-40", "--only", "lifo", "--skip", "lifo"], {"--skip"}),
     ],
 )
 def test_bad_input_is_refused(
@@ -125,6 +129,22 @@ def test_a_file_is_no_directory_to_write_to(tmp_path: Path, capsys: pytest.Captu
     assert main(["matrix", "f2-40", "--only", "none", "--out", str(file)]) == 2
     assert "--out" in capsys.readouterr().err
     assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_run_s_directory_is_left_to_the_run(
+    named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Named or the default, before anything is simulated."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("analysis.mitigations.matrix.simulate_matrix", None)
+    run = Path("runs", "mine" if named else "matrix-f2-40")
+    run.mkdir(parents=True)
+    (run / "run.json").write_text("{}")
+    arguments = ["--only", "none", *(["--out", str(run)] if named else [])]
+    assert main(["matrix", "f2-40", *arguments]) == 2
+    assert "--out" in capsys.readouterr().err
+    assert [file.name for file in run.iterdir()] == ["run.json"]
 
 
 def test_a_service_of_somebody_else_cannot_be_simulated(

@@ -87,7 +87,7 @@ RULES: list[tuple[list[tuple[str, Any]], str, str, object]] = [
     ([("client.max_attempts", 10**400)], "client.max_attempts", "or inf", 10**400),
     ([("client.max_attempts", "inf")], "client.max_attempts", "or inf", "inf"),
     ([("client.backoff", "none")], "client.backoff", "must be a table, such as", "none"),
-    ([("client.backoff", {})], "client.backoff.kind", "is required", None),
+    ([("client.backoff", {})], "client.backoff.kind", "is required; one of 'none', 'fixed'", None),
     ([("client.backoff.kind", "fixd")], "client.backoff.kind", "must be one of 'none', 'fixed'", "fixd"),
     (
         [("client.backoff", {"kind": "none", "base_s": 1.0})],

@@ -41,6 +41,7 @@ from domain.presets import PRESETS
 from tests.tipover.test_scenario import REMOVE, changed, faults_of
 from tipover.cli import main
 from tipover.scenario import parse_scenario, scenario_json_schema
+from tipover.scenario_faults import EXAMPLES
 from tipover.scenario_schema import TABLES, UNIONS
 
 Change = tuple[str, Any]
@@ -111,10 +112,14 @@ def test_breakers(table: dict[str, Any], breaker: object) -> None:
         ({"kind": "vegas", "initial": 30}, VegasLimit(initial=30)),
         ({"kind": "gradient2", "queue": 8}, Gradient2Limit(queue=8.0)),
         ({"kind": "envoy-gradient"}, EnvoyGradientLimit()),
+        ({"kind": "vegas", "most": 8}, VegasLimit(initial=8, most=8)),
+        ({"kind": "aimd", "most": 8}, AimdLimit(initial=8, least=8, most=8)),
+        ({"kind": "aimd", "least": 30}, AimdLimit(initial=30, least=30)),
+        ({"kind": "gradient2", "least": 5}, Gradient2Limit(least=5)),
     ],
 )
 def test_limits(table: dict[str, Any], limit: object) -> None:
-    """What is left out is the domain's default."""
+    """What is left out is the domain's default, or as near to it as what is given allows."""
     assert admission(("service.limit", table)).limit == limit
 
 
@@ -248,6 +253,8 @@ RULES: list[tuple[list[Change], str, str, object]] = [
         10,
     ),
     ([("client.budget", 0.1)], "client.budget", "must be a table, such as", 0.1),
+    ([("client.budget", {})], "client.budget.kind", "is required; one of 'none', 'ratio', 'window", None),
+    ([("client.breaker", {"k": 2})], "client.breaker.kind", "is required; one of 'none', 'adaptive", None),
     (
         [("client.budget", {"kind": "aws-token-bucket", "capacity": 8, "timeout_cost": 10})],
         "client.budget.timeout_cost",
@@ -445,13 +452,21 @@ RULES: list[tuple[list[Change], str, str, object]] = [
     ),
     ([("service.codel", {"target_s": 0})], "service.codel.target_s", "must be greater than 0", 0),
     ([("service.codel", {"target_s": 1})], "service.codel.interval_s", "must be above target_s", 0.1),
-    ([("service.codel", True)], "service.codel", "must be a table", True),
+    (
+        [("service.codel", True)],
+        "service.codel",
+        "table, such as { target_s = 0.005, interval_s = 0.1 }",
+        True,
+    ),
+    ([("service.degradation", 2)], "service.degradation", "table, such as { half_queue = 100,", 2),
+    ([("service.limit", 20)], "service.limit", 'must be a table, such as { kind = "aimd" }', 20),
+    ([("service.limit", {"most": 9})], "service.limit.kind", "is required; one of 'aimd', 'vegas'", None),
     ([("service.target_s", 1)], "service.target_s", "it belongs in [service.codel]", 1),
     ([("service.degradation", {})], "service.degradation.half_queue", "is required", None),
     ([("service.degradation", {"half_queue": 5, "floor": 2})], "service.degradation.floor", "at most 1", 2),
     ([("service.limit", {"kind": "aimed"})], "service.limit.kind", "must be one of 'aimd', 'vegas'", "aimed"),
     (
-        [("service.limit", {"kind": "aimd", "least": 30})],
+        [("service.limit", {"kind": "aimd", "least": 30, "initial": 20})],
         "service.limit.initial",
         "must be from 30 to 200",
         20,
@@ -543,6 +558,14 @@ def test_every_kind_of_the_domain_has_a_table_and_a_schema() -> None:
     assert (
         schema["$defs"]["CircuitBreakerTable"]["properties"]["open_s"]["default"] == CircuitBreaker().open_s
     )
+
+
+@pytest.mark.parametrize("place", EXAMPLES, ids=".".join)
+def test_what_a_fault_gives_as_an_example_may_be_written(place: tuple[str, str]) -> None:
+    """By itself, in place of what was there."""
+    written = tomllib.loads(f"it = {EXAMPLES[place]}")["it"]
+    replaced: list[Change] = [("client.max_attempts", REMOVE)] if "hedging" in place else []
+    parse_scenario(changed(*replaced, (".".join(place), written)), name="x")
 
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")

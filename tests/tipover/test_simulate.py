@@ -76,11 +76,12 @@ def test_the_answer_in_words(capsys: pytest.CaptureFixture[str]) -> None:
         "after shedding: all 4 seeds recover",
         "quantity fluid or law median seeds unit meaning",
         "shed_recovery_s 17.84",
-        "All 4 seeds are trapped: fewer than 53% of runs end in any other way",
+        "All 4 seeds are trapped.",
         "4 seeds are too few for a band of chance; --seeds 10 or more give one.",
     ):
         assert words in out
     assert "One run in twenty" not in out
+    assert "in any other way" not in out
     assert main(["simulate", "demo", "--seeds", "10", "--speedup", "4"]) == 0
     out = said(capsys)
     assert "quantity fluid or law 5% median 95% seeds unit meaning" in out
@@ -251,6 +252,21 @@ def test_predict_shows_laws_fluid_and_band_in_one_table(capsys: pytest.CaptureFi
     out = said(capsys)
     assert "quantity fluid or law 5% median 95% seeds unit meaning" in out
     assert "Simulated request by request: all 40 seeds are trapped (seeds 1 to 40)." in out
+
+
+def test_the_law_says_of_a_defended_scenario_what_needs_no_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    """A = 1 + 10% under the budget, Aρ = 0.44, λ and C; of a service that drops work no A is known."""
+    assert main(["predict", "f2-40-budget", "--seeds", "10"]) == 0
+    out = said(capsys)
+    for line in ("utilization 0.4 ", "amplification 1.1 ", "amplified_utilization 0.44 "):
+        assert line in out
+    for line in ("capacity_per_s 160 ", "demand_per_s 64 ", "ingress_per_s – "):
+        assert line in out
+    assert main(["predict", "f2-40-drop-expired", "--seeds", "10"]) == 0
+    out = said(capsys)
+    assert "utilization 0.4 " in out
+    assert "amplification 1.1 " not in out
+    assert " s) or " not in out, "a short time is not said twice"
 
 
 def test_predict_json_has_the_bands(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,8 +87,9 @@ def _check(directories: Sequence[Path], out: Path | None) -> None:
 def _show(out: Console, runs: Sequence[ScoredRun], files: Sequence[Path]) -> None:
     from analysis.mitigations.side_by_side import differing, notes, results
 
+    invalid = tuple(f"{run.name} is INVALID" for run in runs if not run.result.valid)
     for note in notes(runs):
-        out.print(note, style="yellow")
+        out.print(note, style="yellow" if note.startswith(invalid) else None)
     names = [run.name for run in runs]
     different = differing(runs)
     if different:

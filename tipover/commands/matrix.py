@@ -58,12 +58,15 @@ def run_matrix(
     seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Run a storm under each mitigation: what helps, and its cost."""
+    """Run a storm under each mitigation: what helps, and its cost.
+
+    Exits with 0 whenever the matrix could be made, whatever the mitigations do.
+    """
     if list_them:
         _list(as_json=as_json)
         return ExitCode.CONFIRMED
     names = (_names(only), _names(skip))
-    _check(scenario, seeds, *names, out)
+    _check(scenario, seeds, only, skip, out)
     assert scenario is not None
 
     from tipover.scenario import load_scenario
@@ -77,6 +80,7 @@ def run_matrix(
     from analysis.mitigations.matrix import simulable
 
     folder = out or Path("runs") / f"matrix-{experiment.name}"
+    _raise(_folder_faults(folder))
     mitigations, left_out = simulable(experiment, Choice(*names).mitigations(experiment))
     screen = error_console()
     if live:
@@ -101,18 +105,34 @@ def _names(given: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (given or "").split(",") if name.strip())
 
 
-def _check(
-    scenario: str | None, seeds: int, only: Sequence[str], skip: Sequence[str], out: Path | None
-) -> None:
+def _check(scenario: str | None, seeds: int, only: str | None, skip: str | None, out: Path | None) -> None:
     from analysis.mitigations.catalogue import Choice
 
-    faults = Choice(only, skip).faults()
+    given = (("--only", only), ("--skip", skip))
+    faults = [
+        Fault(option, "must name a mitigation or a group", names)
+        for option, names in given
+        if names is not None and not _names(names)
+    ]
+    faults += Choice(_names(only), _names(skip)).faults()
     if scenario is None:
         faults.append(Fault("SCENARIO", "is required, unless with --list", None))
     if seeds < 1:
         faults.append(Fault("--seeds", "must be at least 1", seeds))
-    if out is not None and out.exists() and not out.is_dir():
-        faults.append(Fault("--out", "must be a directory", str(out)))
+    if out is not None:
+        faults += _folder_faults(out)
+    _raise(faults)
+
+
+def _folder_faults(folder: Path) -> list[Fault]:
+    if folder.exists() and not folder.is_dir():
+        return [Fault("--out", "must be a directory", str(folder))]
+    if (folder / "run.json").exists():
+        return [Fault("--out", "must not be the directory of a run", str(folder))]
+    return []
+
+
+def _raise(faults: list[Fault]) -> None:
     if faults:
         raise ConfigurationError("the matrix cannot be made", faults)
 
@@ -211,9 +231,11 @@ def _run_live(experiment: Experiment, directory: Path, screen: Console) -> LiveR
 
 def _show(out: Console, matrix: Matrix, files: Sequence[Path]) -> None:
     from analysis.mitigations.columns import GROUPS
-    from analysis.plots.tradeoffs import foot_notes, tradeoffs_title
+    from analysis.plots.tradeoffs import foot_notes, most_answered, tradeoffs_title
 
     out.print(tradeoffs_title(matrix), style="bold")
+    if most := most_answered(matrix):
+        out.print(most)
     for note in (*foot_notes(matrix)[:2], *matrix.notes):
         out.print(note)
     for groups in (GROUPS[:2], GROUPS[2:]):
@@ -245,7 +267,8 @@ def _print_part(out: Console, matrix: Matrix, groups: Sequence[str]) -> None:
         texts = cells(row.values, row.outcomes)
         styled = []
         for index in shown:
-            badness = COLUMNS[index].badness(row.values.get(COLUMNS[index].key), timeout_s)
+            value = row.values.get(COLUMNS[index].key)
+            badness = COLUMNS[index].badness(value, timeout_s, row.outcomes)
             styled.append(Text(texts[index], style=_style(badness)))
         table.add_row(row.mitigation.name, *styled)
     out.print(table)

@@ -14,6 +14,9 @@ from tipover.commands.output import span
 from tipover.commands.prediction_table import diffusion_bands
 from tipover.commands.simulation import roughly
 
+MINUTE_S = 60.0
+"""From this time on it is said in larger units as well."""
+
 
 def threshold(experiment: Experiment) -> dict[str, float | None]:
     """Where the trap begins: utilization 1/A and, when the capacity is known, the demand C/A in jobs/s.
@@ -178,7 +181,8 @@ def _recovery_words(experiment: Experiment, prediction: Prediction) -> str:
     if recovery_s is None or not math.isfinite(recovery_s):
         return ""
     spread = _spread(experiment, prediction, recovery_s)
-    return f", {seconds(recovery_s)}{spread} or {span(recovery_s)} after {since(experiment)}"
+    units = f" or {span(recovery_s)}" if recovery_s >= MINUTE_S else ""
+    return f", {seconds(recovery_s)}{spread}{units} after {since(experiment)}"
 
 
 def _spread(experiment: Experiment, prediction: Prediction, recovery_s: float) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from analysis.chance import too_few
-from analysis.result import QUANTITIES, Prediction
+from analysis.result import QUANTITIES, Prediction, Values
 from analysis.spread import shed_recovery_sd_s
+from analysis.trap import decided_by_law, failing_amplification
 from analysis.wording import ABSENT, number
 from domain.experiment import Experiment
 
@@ -22,6 +23,8 @@ SPACE = 2
 WIDEST = 1000
 LEAST_MEANING = 30
 """A column of meanings narrower than this is not worth its lines: they then go below the table."""
+KNOWN_BY_LAW = ("utilization", "capacity_per_s", "demand_per_s")
+"""What the scenario itself says, whatever its defences do."""
 BEFORE_THE_TRIGGER = (
     "failed_after_s counts from the start of the trigger; it is below 0 where an attempt sent before that "
     "is the first to fail, as those that wait when an outage begins do."
@@ -63,7 +66,7 @@ def print_prediction(out: Console, experiment: Experiment, prediction: Predictio
         out.print(table)
         out.width = screen
         out.print()
-        out.print(_legend(prediction, units=not units))
+        out.print(_legend(experiment, prediction, units=not units))
         out.print()
     for remark in _remarks(prediction):
         out.print(remark)
@@ -82,11 +85,11 @@ def _table(experiment: Experiment, prediction: Prediction, *, units: bool, meani
         table.add_column("unit", no_wrap=True)
     if meanings:
         table.add_column("meaning")
-    for key in _shown(prediction):
+    known = _known(experiment, prediction)
+    for key in _shown(experiment, prediction):
         unit, meaning = QUANTITIES[key]
         band = quantiles.get(key, ())
-        known = prediction.values.get(key) if not (prediction.simulated and band) else None
-        cells = [number(known, 4)]
+        cells = [number(known.get(key), 4)]
         cells += [number(value, 4) for value in band] or [ABSENT] * len(headings)
         if bands:
             cells.append(str(bands.values[key].count) if band else "0")
@@ -109,17 +112,29 @@ def _quantiles(experiment: Experiment, prediction: Prediction) -> tuple[list[str
     return ["5%", "median", "95%"], values
 
 
-def _shown(prediction: Prediction) -> Iterator[str]:
-    measured = prediction.bands.values if prediction.bands else {}
-    return (key for key in QUANTITIES if prediction.values.get(key) is not None or key in measured)
+def _known(experiment: Experiment, prediction: Prediction) -> Values:
+    """The column of law and fluid model; of a simulated prediction only what no seed is needed for."""
+    if not prediction.simulated:
+        return prediction.values
+    known: Values = {key: prediction.values.get(key) for key in KNOWN_BY_LAW}
+    if decided_by_law(experiment):
+        amplification, utilization = failing_amplification(experiment), known["utilization"]
+        known["amplification"] = amplification
+        known["amplified_utilization"] = None if utilization is None else amplification * utilization
+    return known
 
 
-def _legend(prediction: Prediction, *, units: bool) -> Table:
+def _shown(experiment: Experiment, prediction: Prediction) -> Iterator[str]:
+    measured, known = prediction.bands.values if prediction.bands else {}, _known(experiment, prediction)
+    return (key for key in QUANTITIES if known.get(key) is not None or key in measured)
+
+
+def _legend(experiment: Experiment, prediction: Prediction, *, units: bool) -> Table:
     """The meanings of the quantities, and their units if the table had no room for them."""
     legend = Table.grid(padding=(0, SPACE, 0, 0))
     legend.add_column(style="cyan", no_wrap=True)
     legend.add_column()
-    for key in _shown(prediction):
+    for key in _shown(experiment, prediction):
         unit, meaning = QUANTITIES[key]
         legend.add_row(key, f"{meaning} ({unit})" if units and unit != "1" else meaning)
     return legend

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -20,10 +20,28 @@ from tipover.scenario_tables.base import (
     stated,
 )
 
-_INITIAL, _LEAST, _MOST = "attempts at the start", "never fewer attempts", "never more attempts"
+_INITIAL, _LEAST, _MOST = (
+    "attempts at the start; the default gives way to least and most",
+    "never fewer attempts; the default gives way to most",
+    "never more attempts",
+)
 
 
-class AimdLimitTable(RuleTable):
+class _LimitRuleTable(RuleTable):
+    """A limit with a range: what the file leaves out of it gives way to what the file says."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every key; a default of ``least`` is at most ``most``, and one of ``initial`` lies between."""
+        settings, most = super().settings, super().settings["most"]
+        if "least" in settings and "least" not in self.model_fields_set:
+            settings["least"] = min(settings["least"], most)
+        if "initial" in settings and "initial" not in self.model_fields_set:
+            settings["initial"] = min(max(settings["initial"], settings.get("least", 1)), most)
+        return settings
+
+
+class AimdLimitTable(_LimitRuleTable):
     """One more while it goes well, a tenth fewer on a drop or a slow attempt (Netflix AIMDLimit)."""
 
     makes = AimdLimit
@@ -37,7 +55,7 @@ class AimdLimitTable(RuleTable):
     timeout_s: Positive = stated(AimdLimit, "timeout_s", "an attempt slower than this counts as dropped")
 
 
-class VegasLimitTable(RuleTable):
+class VegasLimitTable(_LimitRuleTable):
     """Keeps the queue it estimates from the shortest sojourn within bounds (Netflix VegasLimit)."""
 
     makes = VegasLimit
@@ -46,7 +64,7 @@ class VegasLimitTable(RuleTable):
     most: Several = stated(VegasLimit, "most", _MOST)
 
 
-class Gradient2LimitTable(RuleTable):
+class Gradient2LimitTable(_LimitRuleTable):
     """Follows the ratio of a long to a short mean of sojourns (Netflix Gradient2Limit)."""
 
     makes = Gradient2Limit
@@ -60,14 +78,14 @@ class Gradient2LimitTable(RuleTable):
     smoothing: PartShare = stated(Gradient2Limit, "smoothing", "weight of the newest estimate")
 
 
-class EnvoyGradientLimitTable(RuleTable):
+class EnvoyGradientLimitTable(_LimitRuleTable):
     """Follows the ratio of the ideal to the sampled sojourn (Envoy adaptive concurrency)."""
 
     makes = EnvoyGradientLimit
     kind: Literal["envoy-gradient"]
     most: Several = stated(EnvoyGradientLimit, "most", f"{_MOST} (max_concurrency_limit)")
     least: Several = stated(
-        EnvoyGradientLimit, "least", f"{_LEAST}, and how many while the ideal is measured (min_concurrency)"
+        EnvoyGradientLimit, "least", f"{_LEAST}; how many while the ideal is measured (min_concurrency)"
     )
     samples: Several = stated(
         EnvoyGradientLimit, "samples", "attempts the ideal is measured on (request_count)"

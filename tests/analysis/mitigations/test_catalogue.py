@@ -178,6 +178,31 @@ def test_unknown_names_are_told_all_at_once_with_the_known(trap: Experiment) -> 
     assert all(word in caught.value.faults[0].rule for word in (*CATALOGUE, *GROUPS))
 
 
+def test_the_closest_names_come_first(trap: Experiment) -> None:
+    """As for scenarios."""
+    (fault,) = Choice(only=("lfio",)).faults()
+    names = fault.rule.split(": ")[1].split(", ")
+    assert names[0] == "lifo"
+    assert set(names) == {*CATALOGUE, *GROUPS}
+
+
+@pytest.mark.parametrize(
+    ("only", "skip", "left"),
+    [
+        (("lifo",), ("lifo",), False),
+        (("lifo",), ("service",), False),
+        ((), USUAL, False),
+        (("none",), ("none",), False),
+        (("none", "lifo"), ("lifo",), True),
+        (("lifo", "codel"), ("lifo",), True),
+    ],
+)
+def test_something_must_be_left(only: tuple[str, ...], skip: tuple[str, ...], left: bool) -> None:
+    """The bare scenario alone is a matrix only where it is asked for."""
+    faults = Choice(only, skip).faults()
+    assert [(fault.field, fault.value) for fault in faults] == ([] if left else [("--skip", ",".join(skip))])
+
+
 def test_names_serve_as_directories_and_sentences_as_such() -> None:
     """Live runs are kept under the names."""
     for name, mitigation in CATALOGUE.items():

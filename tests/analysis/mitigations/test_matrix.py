@@ -12,12 +12,12 @@ import pytest
 from PIL import Image
 
 from analysis.mitigations.catalogue import CATALOGUE, Choice
-from analysis.mitigations.columns import COLUMNS, outcome_text, share_text, time_text
+from analysis.mitigations.columns import COLUMNS, NONE_NEEDED, cells, outcome_text, share_text, time_text
 from analysis.mitigations.documents import markdown, matrix_json, write_matrix
 from analysis.mitigations.matrix import LiveRun, Matrix, Row, runs_needed, simulable, simulate_matrix
 from analysis.mitigations.score import Score, Stretch
 from analysis.mitigations.trials import trials
-from analysis.plots.tradeoffs import draw_tradeoffs, tradeoffs_title
+from analysis.plots.tradeoffs import draw_tradeoffs, most_answered, tradeoffs_title
 from domain.experiment import Client, Demand, Experiment, Phase, RunSettings, Service
 
 SMALL = Experiment(
@@ -94,6 +94,21 @@ def test_badness_lies_between_the_ends_of_the_colours() -> None:
     assert by_key["wasted"].badness(None, 10.0) is None
 
 
+def test_a_recovery_that_no_seed_needs_is_good() -> None:
+    """Unlike one that no seed makes, which is no number."""
+    recovery = next(column for column in COLUMNS if column.key == "recovery_s")
+    texts = {}
+    for outcomes, badness in (
+        ({"healthy": 2}, 0.0),
+        ({"trapped": 2}, None),
+        ({"healthy": 1, "trapped": 1}, None),
+    ):
+        assert recovery.badness(None, 10.0, outcomes) == badness
+        texts[",".join(outcomes)] = cells({}, outcomes)[COLUMNS.index(recovery)]
+    assert texts == {"healthy": NONE_NEEDED, "trapped": "–", "healthy,trapped": "–"}
+    assert recovery.badness(5.0, 10.0, {"healthy": 1, "recovered": 1}) == pytest.approx(1 / 60)
+
+
 @pytest.fixture(scope="module")
 def matrix() -> Matrix:
     """Three mitigations over two seeds."""
@@ -113,6 +128,11 @@ def test_every_row_has_its_seeds_and_every_column(matrix: Matrix) -> None:
     assert none.outcomes == {"trapped": 2}
     assert none.values["added_p50_s"] == none.values["added_p99_s"] == 0.0
     assert cap.outcomes.get("trapped", 0) == 0
+    lost, kept = none.values["storm_answered"], cap.values["storm_answered"]
+    assert lost is not None
+    assert kept is not None
+    assert lost < 0.2
+    assert kept > 0.5
     assert none.values["predicted_amplification"] == 3.0
     assert none.values["amplification"] == pytest.approx(3.0, rel=0.05)
 
@@ -168,6 +188,9 @@ def test_the_files_hold_the_same_numbers(matrix: Matrix, tmp_path: Path) -> None
     assert "The generator lagged." in page
     assert "A small storm &lt;b&gt;" in page
     assert "<b>" not in page
+    assert data["rows"][1]["values"]["storm_answered"] == matrix.rows[1].values["storm_answered"]
+    assert most_answered(shown) in page
+    assert most_answered(shown) in markdown(shown)
     for r in matrix.rows:
         assert r.mitigation.name in page
         assert f"| {r.mitigation.name} |" in markdown(shown)
@@ -181,6 +204,27 @@ def test_the_picture_is_wide_enough_and_grows_with_its_rows(matrix: Matrix) -> N
     assert small[0] == large[0]
     assert small[0] >= 1200
     assert large[1] > small[1]
+
+
+@pytest.mark.parametrize(
+    ("answered", "said"),
+    [
+        ((0.5, 0.7), "in time with codel: 70%; 25% without any mitigation."),
+        ((0.9001, 0.9004), "in time with lifo: 90%; 25% without any mitigation. 2 share the first place."),
+        ((None, 0.7), "in time with codel: 70%; 25% without any mitigation."),
+        ((None, None), ""),
+    ],
+)
+def test_who_answered_most_is_named(answered: tuple[float | None, ...], said: str) -> None:
+    """The first of those that read the same; the bare scenario does not compete."""
+    none, *rows = (
+        replace(row({"recovered": 2}), mitigation=CATALOGUE[name], values={"storm_answered": value})
+        for name, value in zip(("none", "lifo", "codel"), (0.25, *answered), strict=True)
+    )
+    sentence = most_answered(Matrix(SMALL, (1, 2), (none, *rows)))
+    assert sentence.endswith(said)
+    assert bool(sentence) == bool(said)
+    assert most_answered(Matrix(SMALL, (1, 2), (none,))) == ""
 
 
 def test_the_title_counts_those_that_get_up_in_every_seed() -> None:

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 import pandas as pd
 import pytest
 
-from analysis.mitigations.score import Stretch, answers, latencies, score, stretch, wasted_share
+from analysis.mitigations.score import (
+    Score,
+    Stretch,
+    answers,
+    attempts_per_job,
+    latencies,
+    longest_job_s,
+    score,
+    stretch,
+    wasted_share,
+)
 from analysis.run_directory import SERVER_COLUMNS
 from analysis.trace import Attempts, attempts_of, resolve
 from domain.experiment import Client, Demand, Experiment, Phase, RunSettings, Service
@@ -93,6 +103,37 @@ def test_latency_counts_from_when_the_job_was_due_to_its_first_answer() -> None:
     assert latencies(hedged, 0.0, 1.0) == pytest.approx((0.6, 0.6))
     assert answers(hedged, 0.0, 1.0) == 1
     assert latencies(FOUR, 1.0, 2.0) == (None, None)
+
+
+def test_attempts_by_job_follow_a_job_beyond_the_window() -> None:
+    """The fourth job's second attempt is sent after 3.05 s; a job that is refused has none."""
+    assert attempts_per_job(FOUR, 3.0, 3.05) == 2.0
+    assert attempts_per_job(FOUR, 0.0, 4.0) == 1.25
+    assert attempts_per_job(FOUR, 4.0, 5.0) is None
+
+
+def test_the_longest_job_lasts_to_the_end_of_its_last_attempt() -> None:
+    """From when it was due; one that has not ended has no length."""
+    assert longest_job_s(FOUR, 0.0, 3.0) == pytest.approx(0.6)
+    assert longest_job_s(FOUR, 0.0, 4.0) == pytest.approx(1.1)
+    assert longest_job_s(FOUR, 9.0, 10.0) == 0.0
+    assert longest_job_s(attempts(Row(1, 1, 0.0, math.nan, "aborted")), 0.0, 1.0) == math.inf
+
+
+def test_the_storm_s_answers_are_of_the_jobs_of_trigger_and_watch() -> None:
+    """Each job counts once: 100 of which half, and 300 of which all."""
+    spike, after, none = (
+        Stretch(jobs, answered, 0.0, 0.0, 0.0, 1.0, 1.0)
+        for jobs, answered in ((100, 0.5), (300, 1.0), (0, None))
+    )
+
+    def answered(trigger: Stretch | None, watch: Stretch) -> float | None:
+        return Score("recovered", 1.0, 1.0, None, None, None, None, none, trigger, watch).storm_answered
+
+    assert answered(spike, after) == pytest.approx(0.875)
+    assert answered(None, after) == 1.0
+    assert answered(spike, none) == 0.5
+    assert answered(none, none) is None
 
 
 def server(*rows: tuple[float, float, float]) -> pd.DataFrame:

@@ -79,6 +79,22 @@ def test_in_an_outage_attempts_go_out_as_the_budget_lets_them() -> None:
     assert numbers("outage", "budget-ratio")["amplification"] == pytest.approx(1.1, rel=0.03)
 
 
+@pytest.mark.parametrize("mitigation", ["none", "exponential", "full-jitter", "lifo"])
+def test_without_a_budget_every_job_makes_just_its_attempts(mitigation: str) -> None:
+    """Not a few more or fewer for the retries that cross the edges of what is measured."""
+    assert numbers("outage", mitigation)["amplification"] == 3.0
+
+
+def test_jobs_longer_than_the_outage_are_counted_by_its_edges() -> None:
+    """Clients that never give up: an attempt a timeout and job, more jobs with every second."""
+    endless = replace(SMALL, client=replace(SMALL.client, max_attempts=float("inf")))
+    made = TRIALS["outage"].make(endless)
+    found = TRIALS["outage"].read(observe(made), made)["amplification"]
+    # Each job that was due t s ago tries once in 10 s, so t s into the outage t/10 attempts go out
+    # for a job due; the second half of its 600 s is on average 450 s in.
+    assert found == pytest.approx(450 / 10, rel=0.1)
+
+
 def test_random_errors_fail_jobs_only_where_retries_are_missing() -> None:
     """At 5%, three attempts fail one job in 8,000; a budget of a tenth covers 5% of retries as well."""
     bare = numbers("5% errors", "none")
