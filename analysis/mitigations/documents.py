@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections.abc import Iterator
@@ -10,10 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
 from analysis.mitigations.columns import COLUMNS, GROUPS, cells, outcome_text, share_text, time_text
 from analysis.mitigations.matrix import Matrix, Row
+from analysis.web_page import picture_uri, rendered
 from analysis.wording import ABSENT
 from domain.experiment_json import to_json
 
@@ -144,17 +142,11 @@ def page(matrix: Matrix, plot: Plot) -> str:
     """The page as text; it needs no other file."""
     from analysis.plots.tradeoffs import foot_notes, most_answered
 
-    environment = Environment(
-        loader=PackageLoader("analysis", "templates"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("matrix.html.j2").render(
+    return rendered(
+        "matrix.html.j2",
         matrix=matrix,
         plot=plot,
-        uri="data:image/png;base64," + base64.b64encode(plot.png).decode("ascii"),
+        uri=picture_uri(plot.png),
         most_answered=most_answered(matrix),
         notes=[*foot_notes(matrix), *matrix.notes],
         groups=[(name, sum(column.group == name for column in COLUMNS)) for name in GROUPS],

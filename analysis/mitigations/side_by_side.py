@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -10,12 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
 from analysis.mitigations.columns import share_text, time_text
 from analysis.mitigations.runs import ScoredRun
 from analysis.mitigations.score import Stretch
 from analysis.result import QUANTITIES
+from analysis.web_page import picture_uri, rendered
 from analysis.wording import ABSENT, number
 from domain.experiment_json import to_json
 
@@ -127,16 +125,10 @@ def write_comparison(runs: Sequence[ScoredRun], directory: Path) -> tuple[Path, 
 
 
 def _page(runs: Sequence[ScoredRun], plot: Plot) -> str:
-    environment = Environment(
-        loader=PackageLoader("analysis", "templates"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("compare.html.j2").render(
+    return rendered(
+        "compare.html.j2",
         plot=plot,
-        uri="data:image/png;base64," + base64.b64encode(plot.png).decode("ascii"),
+        uri=picture_uri(plot.png),
         names=[run.name for run in runs],
         notes=notes(runs),
         tables=[("Settings that differ", differing(runs)), ("Results", results(runs))],

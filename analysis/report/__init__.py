@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from analysis.report.explanation import chance, explain, remedies, remedies_heading
 from analysis.report.tables import (
@@ -22,6 +19,7 @@ from analysis.report.tables import (
 )
 from analysis.report.verdict import expectation, headline, subline, tone
 from analysis.result import RunResult
+from analysis.web_page import picture_uri, rendered
 from analysis.wording import number
 
 if TYPE_CHECKING:
@@ -46,15 +44,9 @@ def write_report(result: RunResult, plots: Sequence[Plot] | None = None) -> Path
 
 def render(result: RunResult, plots: Sequence[Plot]) -> str:
     """The page as text."""
-    environment = Environment(
-        loader=PackageLoader("analysis", "templates"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     run = result.experiment.run
-    return environment.get_template("report.html.j2").render(
+    return rendered(
+        "report.html.j2",
         result=result,
         experiment=result.experiment,
         tone=tone(result),
@@ -67,7 +59,7 @@ def render(result: RunResult, plots: Sequence[Plot]) -> str:
         quantities=quantity_rows(result),
         checks=check_rows(result),
         chance=chance(result),
-        plots=[(plot, _data_uri(plot.png)) for plot in plots],
+        plots=[(plot, picture_uri(plot.png)) for plot in plots],
         phases=phase_rows(result),
         settings=setting_rows(result),
         scenario=scenario_json(result),
@@ -78,7 +70,3 @@ def render(result: RunResult, plots: Sequence[Plot]) -> str:
         scaled=run.speedup != 1,
         run_name=Path(result.directory).name,
     )
-
-
-def _data_uri(png: bytes) -> str:
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
