@@ -1,0 +1,1 @@
+"""The plan as JSON, for the run directory and for the generator."""
