@@ -1,6 +1,7 @@
 # From a fresh clone, on a machine that has only Python (>= 3.11) and make:
 #   make demo    sets everything up, tips a service over and says where the report is
 #   make test    sets everything up, then lints, type-checks, checks the layers and runs every test
+#   make cases   tests every victim of the trigger test, and prints the table of docs/trigger.md (ten minutes)
 #   make results works out every number of the sources again, into docs/results (some minutes)
 #   make bench   measures the target, the generator against Locust and bare gevent sockets, and the
 #                simulation against SimPy, Ciw and a plain heap
@@ -9,7 +10,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
-.PHONY: help setup demo test lint types layers tests bench results lock clean
+.PHONY: help setup demo test lint types layers gateways tests cases bench results lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -25,7 +26,7 @@ $(SETUP): requirements.lock pyproject.toml
 demo: setup
 	$(BIN)/tipover run demo --out runs/demo --replace
 
-test: lint types layers tests
+test: lint types layers gateways tests
 
 lint: setup
 	$(BIN)/ruff check .
@@ -37,8 +38,22 @@ types: setup
 layers: setup
 	$(BIN)/lint-imports
 
+# HAProxy and nginx stand before a victim in some tests; they are no Python packages. Where they cannot be
+# installed those tests are skipped, and say so.
+gateways:
+	@for program in haproxy nginx; do \
+	  PATH="$$PATH:/usr/sbin" command -v $$program >/dev/null && continue; \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$program) \
+	      >/dev/null 2>&1 || echo "$$program could not be installed: its tests are skipped"; \
+	  else echo "$$program is not installed: its tests are skipped"; fi; \
+	done
+
 tests: setup
 	$(BIN)/pytest
+
+cases: setup gateways
+	$(BIN)/python -m tests.victims.cases
 
 bench: setup
 	$(BIN)/python -m tests.bench.target

@@ -77,7 +77,7 @@ def assess(files: RunFiles, trace: TraceFile | None = None) -> Validity:
     reasons += [f"The harness reports: {fault}" for fault in files.run.get("harness_faults") or []]
     reasons += _missing_workers(files.run, files.workers)
     for worker in files.workers:
-        reasons += _generator(worker, live)
+        reasons += generator_reasons(worker, live.client.timeout_s)
         warnings += _busy_but_punctual(worker)
     if trace is not None:
         reasons += trace_faults(trace, files.workers, live)
@@ -115,8 +115,9 @@ def _missing_workers(run: Mapping[str, Any], workers: tuple[dict[str, Any], ...]
             yield f"Generator worker {worker.get('worker')} did not finish: its final report is missing."
 
 
-def _generator(worker: Mapping[str, Any], live: Experiment) -> Iterator[str]:
-    name, timeout = f"Generator worker {worker.get('worker')}", live.client.timeout_s
+def generator_reasons(worker: Mapping[str, Any], timeout: float) -> Iterator[str]:
+    """What in a worker's own report speaks against the run, of a client with this timeout (s)."""
+    name = f"Generator worker {worker.get('worker')}"
     p99, most = _number(worker, "lag_p99_s"), _number(worker, "lag_max_s")
     limit = max(LAG_FLOOR_S, TIMEOUT_SHARE * timeout)
     if p99 > limit:

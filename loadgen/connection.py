@@ -8,14 +8,16 @@ non-blocking one: that costs about half as much as a gevent socket when every at
 from __future__ import annotations
 
 import _socket
+import contextlib
 import errno
 import socket
-import time
+from collections.abc import Callable
 from enum import Enum
 
 from gevent import get_hub, getcurrent
 
-from loadgen.response import HttpParserError, PatientResponseReader, ResponseReader
+from loadgen.response import AnswerTooLongError, Heard, HttpParserError, HttpParserUpgrade, ResponseReader
+from loadgen.tls import TlsClient, TlsError
 
 _READ, _WRITE = 1, 2
 _RECEIVE_BYTES = 65536
@@ -29,16 +31,20 @@ class Wake(Enum):
     DEADLINE = 2
 
 
-class DeadlineError(Exception):
+class AttemptError(Exception):
+    """The attempt brought no whole answer; the text says why."""
+
+
+class DeadlineError(AttemptError):
     """The deadline passed before the answer was whole."""
 
 
-class NoSocketError(Exception):
+class NoSocketError(AttemptError):
     """The machine had no descriptor or no local port for the attempt: the generator's fault."""
 
 
-class BrokenConnectionError(Exception):
-    """The connection was refused, reset or closed, or what came back is not HTTP."""
+class BrokenConnectionError(AttemptError):
+    """The connection was refused, reset or closed, or what came back is not HTTP, or has no end."""
 
 
 class Deadline:
@@ -62,13 +68,15 @@ class Connection:
 
     __slots__ = ("_hub", "_readable", "_reader", "_socket")
 
-    def __init__(self, family: int, address: tuple[object, ...], patient: bool = False) -> None:
+    def __init__(
+        self, family: int, address: tuple[object, ...], make_reader: Callable[[], ResponseReader]
+    ) -> None:
         self._hub = get_hub()
         try:
             self._socket = _socket.socket(family, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK)
         except OSError as error:
             raise NoSocketError(str(error)) from error
-        self._reader = PatientResponseReader() if patient else ResponseReader()
+        self._reader = make_reader()
         self._readable = self._hub.loop.io(self._socket.fileno(), _READ)
         code = self._socket.connect_ex(address)
         if code not in {0, errno.EINPROGRESS}:
@@ -87,13 +95,7 @@ class Connection:
         reader.expect(head_only)
         self._send(payload)
         while True:
-            self._wait(self._readable)
-            try:
-                data = self._socket.recv(_RECEIVE_BYTES)
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                raise BrokenConnectionError(f"receive: {error}") from error
+            data = self._receive()
             if not data:
                 if reader.started and reader.end_of_stream():
                     return reader.status
@@ -103,10 +105,14 @@ class Connection:
                     return reader.status
             except HttpParserError as error:
                 raise BrokenConnectionError(f"not HTTP: {error}") from error
+            except HttpParserUpgrade as error:
+                raise BrokenConnectionError("not HTTP: it switches protocols, unasked") from error
+            except AnswerTooLongError as error:
+                raise BrokenConnectionError(str(error)) from error
 
-    def retry_after_s(self, now_epoch_s: float) -> float:
-        """How long the last answer asked the client to stay away, if the connection is a patient one."""
-        return self._reader.retry_after_s(now_epoch_s)
+    def heard(self, now_epoch_s: float) -> Heard:
+        """What the reader found in the last answer."""
+        return self._reader.heard(now_epoch_s)
 
     @property
     def reusable(self) -> bool:
@@ -133,6 +139,25 @@ class Connection:
         self._readable.close()
         self._socket.close()
         self._reader.close()
+
+    def _receive(self) -> bytes:
+        """What comes next; empty at the end of the stream."""
+        watcher = self._readable
+        while True:
+            # As ``_wait``, which would be one more call for every answer.
+            watcher.start(getcurrent().switch, Wake.READY)
+            try:
+                woken = self._hub.switch()
+            finally:
+                watcher.stop()
+            if woken is Wake.DEADLINE:
+                raise DeadlineError
+            try:
+                return self._socket.recv(_RECEIVE_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise BrokenConnectionError(f"receive: {error}") from error
 
     def _send(self, payload: bytes) -> None:
         view: bytes | memoryview = payload
@@ -165,56 +190,55 @@ class Connection:
             raise DeadlineError
 
 
-class ConnectionPool:
-    """Idle keep-alive connections to one address, last used first.
+class TlsConnection(Connection):
+    """One that speaks TLS; shaking hands is part of its first exchange, under the same deadline."""
 
-    ``patient``: look for how long a failing answer (4xx, 5xx) asks the client to stay away.
-    """
-
-    __slots__ = ("_address", "_family", "_idle", "_idle_limit", "_patient")
+    __slots__ = ("_tls",)
 
     def __init__(
-        self, family: int, address: tuple[object, ...], idle_limit: int = 2000, patient: bool = False
+        self,
+        family: int,
+        address: tuple[object, ...],
+        make_reader: Callable[[], ResponseReader],
+        client: TlsClient,
     ) -> None:
-        self._family = family
-        self._patient = patient
-        self._address = address
-        self._idle: list[Connection] = []
-        self._idle_limit = idle_limit
+        self._tls = client.stream()
+        super().__init__(family, address, make_reader)
 
-    def exchange(self, payload: bytes, timeout_s: float, head_only: bool) -> tuple[int, float]:
-        """One attempt: the status of the answer, within ``timeout_s`` seconds whatever the server does,
-        and the seconds it asks the client to stay away.
-
-        The connection is kept if the answer was whole and the server allows it, and thrown away
-        otherwise. Nothing is ever sent twice: HTTP clients may resend on a new connection when a kept
-        one turns out to be closed, but such a resend would be load that no count shows. A kept
-        connection is looked at before it is used, and what closes in the instant after that fails.
-        """
-        deadline = Deadline(timeout_s)
-        connection: Connection | None = None
+    @property
+    def alive(self) -> bool:
+        """Whether an idle connection is still open, and all that has come meanwhile is TLS's own."""
         try:
-            connection = self._take()
-            status = connection.exchange(payload, head_only)
-            away_s = connection.retry_after_s(time.time()) if self._patient and status >= 400 else 0.0
-            if connection.reusable and len(self._idle) < self._idle_limit:
-                self._idle.append(connection)
-                connection = None
-            return status, away_s
-        finally:
-            deadline.stop()
-            if connection is not None:
-                connection.close()
+            with contextlib.suppress(BlockingIOError):
+                self._tls.take(self._socket.recv(_RECEIVE_BYTES))
+            return self._tls.content() is None
+        except (OSError, TlsError):
+            return False
 
-    def close(self) -> None:
-        """Close every idle connection."""
-        while self._idle:
-            self._idle.pop().close()
+    def _send(self, payload: bytes) -> None:
+        try:
+            while not self._tls.established and not self._tls.shake_hands():
+                super()._send(self._tls.outgoing())
+                self._tls.take(super()._receive())
+            records = self._tls.encrypt(payload)
+        except TlsError as error:
+            self._tell_peer()
+            raise BrokenConnectionError(str(error)) from error
+        # The last words of the handshake travel with the request.
+        super()._send(records)
 
-    def _take(self) -> Connection:
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.alive:
-                return connection
-            connection.close()
-        return Connection(self._family, self._address, self._patient)
+    def _receive(self) -> bytes:
+        tls = self._tls
+        try:
+            while (content := tls.content()) is None:
+                if reply := tls.outgoing():
+                    super()._send(reply)
+                tls.take(super()._receive())
+        except TlsError as error:
+            raise BrokenConnectionError(str(error)) from error
+        return content
+
+    def _tell_peer(self) -> None:
+        """Say why the handshake failed, if the socket takes it at once."""
+        with contextlib.suppress(OSError):
+            self._socket.send(self._tls.outgoing())

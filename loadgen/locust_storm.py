@@ -72,7 +72,7 @@ class StormSide:
         if self.session is not None and not self.session.storm.over.is_set():
             return
         try:
-            user = self._user()
+            user = storm_user(self.environment)
             destination = Destination(self.environment.host or "", self.settings.allowed_hosts)
             check_plan_fits(self.live, destination.ip, share.workers)
             check_clients_can_be_shared(self.live.client, share.workers)
@@ -117,15 +117,6 @@ class StormSide:
         self.environment.process_exit_code = int(error.exit_code)
         gevent.spawn(self.environment.runner.quit)
 
-    def _user(self) -> StormUser:
-        classes = self.environment.user_classes
-        if len(classes) != 1 or not issubclass(classes[0], StormUser):
-            names = ", ".join(c.__name__ for c in self.environment.user_classes) or "none"
-            raise ConfigurationError(
-                f"the locustfile must have one user class, a StormUser, and no other (found: {names})"
-            )
-        return classes[0](self.environment)  # type: ignore[no-any-return]
-
     def _tell_locust(self, user: StormUser) -> Callable[..., None]:
         fire = self.environment.events.request.fire
         name = type(user).__name__
@@ -164,19 +155,36 @@ class LocalSide(StormSide):
         gevent.spawn(runner.quit if self.settings.quit_when_over else runner.stop)
 
 
+def storm_user(environment: Environment) -> StormUser:
+    """The one that says what an attempt is; raises ``ConfigurationError`` unless there is one class of it."""
+    classes = environment.user_classes
+    if len(classes) != 1 or not issubclass(classes[0], StormUser):
+        names = ", ".join(c.__name__ for c in classes) or "none"
+        raise ConfigurationError(
+            f"the locustfile must have one user class, a StormUser, and no other (found: {names})"
+        )
+    return classes[0](environment)  # type: ignore[no-any-return]
+
+
 def _sender(user: StormUser, destination: Destination, health: Health, client: Client) -> Any:
-    if type(user).send is StormUser.send:
-        return HttpSender(destination, user.request, user.is_success, health, client)
-    return _UserSender(user)
+    if sends_itself(user):
+        return UserSender(user)
+    return HttpSender(destination, user.request, user.is_success, health, client)
 
 
-class _UserSender:
+def sends_itself(user: StormUser) -> bool:
+    """Whether it brings a ``send`` of its own."""
+    return type(user).send is not StormUser.send
+
+
+class UserSender:
     """A user's own ``send`` under the same hard deadline."""
 
     def __init__(self, user: StormUser) -> None:
         self._user = user
 
     def __call__(self, job: Job, attempt: int, timeout_s: float) -> tuple[Outcome, int, float]:
+        """See ``wire.Sender``."""
         with gevent.Timeout(timeout_s, False):
             return *self._user.send(job, attempt, timeout_s), 0.0
         return Outcome.TIMEOUT, 0, 0.0

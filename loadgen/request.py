@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,11 @@ from domain.deadlines import (
 )
 
 _FORBIDDEN = ("\r", "\n", "\0")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_SET_HERE = {
+    name.lower()
+    for name in ("Host", "Content-Length", "Transfer-Encoding", REQUEST_ID_HEADER, ATTEMPT_HEADER)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +44,27 @@ class Request:
     body: bytes = b""
 
     def __post_init__(self) -> None:
-        if not self.method.isalpha():
-            raise ValueError(f"request.method: must be a token of letters (got {self.method!r})")
+        if not _TOKEN.fullmatch(self.method):
+            raise ValueError(f"request.method: must be a token, such as GET (got {self.method!r})")
         object.__setattr__(self, "method", self.method.upper())
-        if not self.path.startswith("/") or " " in self.path:
-            raise ValueError(f"request.path: must start with / and have no space (got {self.path!r})")
-        for text in (self.path, *self.headers, *self.headers.values()):
-            if any(mark in text for mark in _FORBIDDEN):
-                raise ValueError(f"request: a path or header must not hold a line break (got {text!r})")
+        if not self.path.startswith("/") or " " in self.path or not self.path.isascii():
+            raise ValueError("request.path: must start with / and be ASCII without a space")
+        if any(mark in self.path for mark in _FORBIDDEN):
+            raise ValueError("request.path: must not hold a line break")
+        self._check_headers()
+
+    def _check_headers(self) -> None:
+        """Refuse what would be another message on the wire. A value may be a secret and is never told."""
+        seen: set[str] = set()
+        for name, value in self.headers.items():
+            lowered = name.lower()
+            if not _TOKEN.fullmatch(name):
+                raise ValueError(f"request.headers: a name must be a token (got {name!r})")
+            if lowered in _SET_HERE or lowered in seen:
+                raise ValueError(f"request.headers: {name} must not be given twice (it may be added anyway)")
+            if any(mark in value for mark in _FORBIDDEN):
+                raise ValueError(f"request.headers: {name} must not hold a line break")
+            seen.add(lowered)
 
     def head(self, host: str) -> bytes:
         """The bytes up to where the headers of one attempt are added."""

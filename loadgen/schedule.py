@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import Protocol
 
 from domain.experiment import Experiment
 from domain.streams import stream
+
+
+class Arrivals(Protocol):
+    """When the jobs of one worker start, in seconds from the run's start, ascending."""
+
+    @property
+    def next_s(self) -> float | None:
+        """When the next job is due; None when there is none to come."""
+
+    def take(self) -> float:
+        """The next planned start, which is then behind us."""
+
+    def due_by(self, now_s: float) -> int:
+        """How many jobs are due by now, taken or not."""
 
 
 class Schedule:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable
 
 from domain.attempts import Outcome
 from domain.experiment import Client
-from loadgen.connection import BrokenConnectionError, ConnectionPool, DeadlineError, NoSocketError
+from loadgen.connection import AttemptError, DeadlineError, NoSocketError
 from loadgen.destination import Destination
 from loadgen.health import Health
+from loadgen.pool import ConnectionPool
+from loadgen.reasons import Reasons
 from loadgen.request import Job, Request, RequestEncoder
+from loadgen.response import MAX_ANSWER_BYTES, AnswerOptions
+from loadgen.tls import TlsClient
 
 
 class HttpSender:
     """Sends each attempt as the request that ``make_request`` gives for its job.
 
-    ``client`` says how attempts tell their deadline, and whether to look for ``Retry-After``.
+    ``client`` says how attempts tell their deadline, and whether to look for ``Retry-After``. An answer is a
+    success by its status and, if there is a ``body_match``, by its body (see ``AnswerOptions``). Redirects
+    are answers like any other: they are never followed. ``ca_file``: whom an https destination's certificate
+    may be by, if not by the system's authorities.
+
+    ``errors`` counts the attempts that ended as an error by why they did.
     """
 
     def __init__(
@@ -26,30 +36,65 @@ class HttpSender:
         is_success: Callable[[int], bool],
         health: Health,
         client: Client,
+        *,
+        body_match: re.Pattern[bytes] | None = None,
+        ca_file: str | None = None,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
     ) -> None:
+        tls = TlsClient(destination.hostname, ca_file) if destination.tls else None
         self._pool = ConnectionPool(
-            destination.family, destination.address, patient=client.honours_retry_after
+            destination.family,
+            destination.address,
+            options=AnswerOptions(client.honours_retry_after, body_match, False, max_answer_bytes),
+            tls=tls,
+        )
+        self._probe_pool = ConnectionPool(
+            destination.family,
+            destination.address,
+            idle_limit=0,
+            options=AnswerOptions(False, body_match, True, max_answer_bytes),
+            tls=tls,
         )
         self._encoder = RequestEncoder(destination.host_header, secrets.token_hex(4), client.propagate)
         self._make_request = make_request
         self._is_success = is_success
         self._health = health
+        self.errors = Reasons()
 
     def __call__(self, job: Job, attempt: int, timeout_s: float) -> tuple[Outcome, int, float]:
         """One attempt under one deadline; see ``wire.Sender``."""
         request = self._make_request(job)
         payload = self._encoder.encode(request, job.job_id, attempt, timeout_s)
         try:
-            status, away_s = self._pool.exchange(payload, timeout_s, request.method == "HEAD")
+            status, heard = self._pool.exchange(payload, timeout_s, request.method == "HEAD")
         except DeadlineError:
             return Outcome.TIMEOUT, 0, 0.0
-        except NoSocketError:
-            self._health.refused_sockets += 1
+        except AttemptError as error:
+            self._note(error)
             return Outcome.ERROR, 0, 0.0
-        except BrokenConnectionError:
-            return Outcome.ERROR, 0, 0.0
-        return (Outcome.OK if self._is_success(status) else Outcome.REJECTED), status, away_s
+        good = self._is_success(status) and heard.matches
+        return (Outcome.OK if good else Outcome.REJECTED), status, heard.away_s
+
+    def exchange_patiently(self, job: Job, timeout_s: float) -> tuple[Outcome, int, str]:
+        """Outcome, status and ``Server`` header of one such request on a connection of its own, as a client's
+        that has just come and queues behind all others; for probes."""
+        request = self._make_request(job)
+        payload = self._encoder.encode(request, job.job_id, 1, timeout_s)
+        try:
+            status, heard = self._probe_pool.exchange(payload, timeout_s, request.method == "HEAD")
+        except DeadlineError:
+            return Outcome.TIMEOUT, 0, ""
+        except AttemptError as error:
+            self._note(error)
+            return Outcome.ERROR, 0, ""
+        good = self._is_success(status) and heard.matches
+        return (Outcome.OK if good else Outcome.REJECTED), status, heard.server
 
     def close(self) -> None:
         """Close idle connections."""
         self._pool.close()
+
+    def _note(self, error: AttemptError) -> None:
+        if isinstance(error, NoSocketError):
+            self._health.refused_sockets += 1
+        self.errors.note(str(error))

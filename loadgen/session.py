@@ -40,7 +40,8 @@ class Session:
 
     ``make_sender(health)`` builds what sends. ``out`` is the run directory or None for no trace.
     ``progress_fd`` receives one JSON line every quarter of a second; when nobody reads it any more,
-    whoever started the load is gone, and the load stops.
+    whoever started the load is gone, and the load stops. ``make_storm`` makes the storm, with the arguments
+    of ``Storm``.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Session:
         observer: AttemptObserver | None = None,
         on_attempt_end: Callable[..., None] | None = None,
         finished: Callable[[Session], None] = lambda _session: None,
+        make_storm: Callable[..., Storm] = Storm,
     ) -> None:
         self._out = out
         health_path = None
@@ -64,7 +66,7 @@ class Session:
         self.health = Health(share.worker, share.workers, health_path)
         self.recorder = Recorder(out / ATTEMPTS_DIRECTORY if out else None, share.worker, _in_thread)
         self._sender = make_sender(self.health)
-        self.storm = Storm(
+        self.storm = make_storm(
             experiment,
             self._sender,
             self.recorder,

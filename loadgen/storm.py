@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from gevent import get_hub
@@ -26,7 +27,7 @@ from loadgen.hedged import HedgedJob
 from loadgen.recorder import Recorder
 from loadgen.request import Job
 from loadgen.retrying import Retrying
-from loadgen.schedule import Schedule
+from loadgen.schedule import Arrivals, Schedule
 from loadgen.wire import Counts, Sender, Wire
 
 _MAX_STARTS_PER_WAKE = 50
@@ -38,7 +39,9 @@ class Storm:
     """One worker's share of an experiment's load.
 
     ``experiment`` is in live seconds (``Experiment.live()``). ``start_monotonic_s`` is time zero on
-    CLOCK_MONOTONIC, the same for all workers of one machine.
+    CLOCK_MONOTONIC, the same for all workers of one machine. ``arrivals`` are when jobs start, if not when
+    the experiment says; whoever changes them calls ``rearm``. ``before_sending`` is told the time before
+    every attempt, and raises ``GreenletExit`` to keep it from being sent.
     """
 
     def __init__(
@@ -51,19 +54,27 @@ class Storm:
         start_monotonic_s: float,
         observer: AttemptObserver | None = None,
         on_attempt_end: Callable[[Job, int, Outcome, int, float], None] | None = None,
+        arrivals: Arrivals | None = None,
+        before_sending: Callable[[float], None] | None = None,
     ) -> None:
         self.experiment = experiment
         self.health = health
         self.start_monotonic_s = start_monotonic_s
         self._wire = Wire(
-            send, recorder, health, observer or NullObserver(), start_monotonic_s, on_attempt_end
+            send,
+            recorder,
+            health,
+            observer or NullObserver(),
+            start_monotonic_s,
+            on_attempt_end,
+            before_sending,
         )
         self._crew = Crew(self._failed, self._finish_if_idle)
         self._side = ClientSide(experiment, health.worker, self._wire, self._crew)
         self._retrying = Retrying(self._side)
         self._gates = gates_of(experiment.client, health.workers)
         self._hedging = experiment.client.hedging
-        self._schedule = Schedule(experiment, health.worker, health.workers)
+        self._schedule = arrivals or Schedule(experiment, health.worker, health.workers)
         self._hub = get_hub()
         self._timer: Any = None
         self._index = 0
@@ -95,6 +106,27 @@ class Storm:
         if not self.over.is_set():
             self.health.stopped_by = reason
             self._finish()
+
+    def end(self) -> None:
+        """The load is done as it was planned to be; what is open ends as aborted."""
+        self._finish()
+
+    def rearm(self) -> None:
+        """The arrivals have changed: wait for the next one anew."""
+        if not self.over.is_set():
+            self._timer.close()
+            self._arm()
+
+    def drop(self) -> None:
+        """Hang up on everything that is open, and end every job, as clients that are restarted would: their
+        budgets and breakers begin anew. Jobs that arrive from now on are sent."""
+        gone, self._side = self._side, copy(self._side)
+        gone.sending = False
+        self._wire.abort_open()
+        gone.crew.end_all()
+        self._crew = self._side.crew = Crew(self._failed, self._finish_if_idle)
+        self._retrying = Retrying(self._side)
+        self._gates = gates_of(self.experiment.client, self.health.workers)
 
     def note_planned(self) -> None:
         """Bring the count of jobs that are due up to date, whether or not they were sent."""

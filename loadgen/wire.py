@@ -55,6 +55,7 @@ class Wire:
         observer: AttemptObserver,
         start_monotonic_s: float,
         on_attempt_end: Callable[[Job, int, Outcome, int, float], None] | None,
+        before_sending: Callable[[float], None] | None = None,
     ) -> None:
         self._send = send
         self._recorder = recorder
@@ -62,6 +63,7 @@ class Wire:
         self._observer = observer
         self._start_monotonic_s = start_monotonic_s
         self._on_attempt_end = on_attempt_end
+        self._before_sending = before_sending
         self._key = 0
         self.counts = Counts()
 
@@ -76,7 +78,12 @@ class Wire:
         return len(self._recorder.open)
 
     def begin(self, job: Job, attempt: int, due_s: float, sent_s: float) -> int:
-        """Count and record that an attempt goes out now; returns the key that names it."""
+        """Count and record that an attempt goes out now; returns the key that names it.
+
+        Raises ``GreenletExit`` if it must not.
+        """
+        if self._before_sending is not None:
+            self._before_sending(sent_s)
         self._key = key = self._key + 1
         self._health.attempts += 1
         if attempt > 1:

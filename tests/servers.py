@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -45,10 +46,18 @@ class Conversation:
         self.log.requests.append((time.monotonic(), data))
         return data
 
-    def send(self, data: bytes) -> None:
-        """Send; a client that has gone is no error."""
-        with contextlib.suppress(OSError):
+    def send(self, data: bytes) -> bool:
+        """Send, and say whether the client is still there; one that has gone is no error."""
+        try:
             self.connection.sendall(data)
+        except OSError:
+            return False
+        return True
+
+    def pour(self, data: bytes) -> None:
+        """Send the same for ever, until the client has gone."""
+        while not self.over.is_set() and self.send(data):
+            pass
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -134,15 +143,61 @@ def dropping_the_second(talk: Conversation) -> None:
     talk.read_request()
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def pouring(start: bytes, piece: bytes) -> Behaviour:
+    """Answers with ``start`` and then ``piece`` after ``piece``, without end."""
+
+    def pour(talk: Conversation) -> None:
+        talk.read_request()
+        talk.send(start)
+        talk.pour(piece)
+
+    return pour
+
+
+def answering(*answers: bytes) -> Behaviour:
+    """Gives these answers in turn, whatever is asked, and then hangs up."""
+
+    def answer(talk: Conversation) -> None:
+        for data in answers:
+            if talk.read_request() is None:
+                return
+            talk.send(data)
+        talk.read_request()
+
+    return answer
+
+
+ENDLESS: dict[str, Behaviour] = {
+    "a header's name": pouring(b"HTTP/1.1 200 OK\r\nX", b"x" * 16384),
+    "a header's value": pouring(b"HTTP/1.1 200 OK\r\nX: ", b"x" * 16384),
+    "headers": pouring(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 2048),
+    "a reason phrase": pouring(b"HTTP/1.1 200 ", b"x" * 16384),
+    "interim answers": pouring(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 512),
+    "a chunk extension": pouring(CHUNKED + b"5;x=", b"x" * 16384),
+    "a trailer": pouring(CHUNKED + b"2\r\nok\r\n0\r\nX: ", b"x" * 16384),
+    "trailers": pouring(CHUNKED + b"2\r\nok\r\n0\r\n", b"X: y\r\n" * 2048),
+    "a body": pouring(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", bytes(65536)),
+    "chunks": pouring(CHUNKED, b"8000\r\n" + bytes(32768) + b"\r\n"),
+}
+"""Answers that never end in one way or another, as fast as the client takes them."""
+
+
 @contextmanager
-def serving(behaviour: Behaviour) -> Iterator[ServerLog]:
-    """A server on a free port of 127.0.0.1 whose every connection is handled by ``behaviour``."""
+def serving(behaviour: Behaviour, tls: ssl.SSLContext | None = None) -> Iterator[ServerLog]:
+    """A server on a free port of 127.0.0.1 whose every connection is handled by ``behaviour``, under TLS if
+    there is a context."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
     log, over = ServerLog(listener.getsockname()[1]), threading.Event()
 
     def handle(connection: socket.socket) -> None:
-        with connection:
-            behaviour(Conversation(connection, log, over))
+        with connection, contextlib.suppress(ssl.SSLError, ConnectionError):
+            if tls is not None:
+                connection = tls.wrap_socket(connection, server_side=True)
+            with connection:
+                behaviour(Conversation(connection, log, over))
 
     def accept() -> None:
         while not over.is_set():

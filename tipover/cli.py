@@ -28,7 +28,7 @@ from domain.errors import ConfigurationError, ExitCode, TipoverError
 from tipover.commands.output import print_json
 
 COMMANDS = (
-    "list", "predict", "simulate", "matrix", "calc", "run", "report", "compare",
+    "list", "predict", "simulate", "matrix", "calc", "run", "trigger", "report", "compare",
     "validate", "serve", "schema",
 )  # fmt: skip
 

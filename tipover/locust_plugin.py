@@ -38,6 +38,7 @@ from meter.exporter import AttemptCollector, BuildInfoCollector
 from meter.page_server import MetricsServer
 from tipover.live.locust_runs import GivenDirectory, NewRuns
 from tipover.scenario import load_scenario
+from tipover.trigger import locust_plugin as trigger_plugin
 from tipover.version import VERSION
 
 log = logging.getLogger("tipover.loadgen")
@@ -60,6 +61,7 @@ def add_options(parser: LocustArgumentParser) -> None:
     # For `tipover run`, which hands over an experiment it has already checked.
     for hidden in ("--experiment", "--progress-fd"):
         parser.add_argument(hidden, default="", help=SUPPRESS, include_in_web_ui=False)
+    trigger_plugin.add_options(parser)
 
 
 @events.init.add_listener  # type: ignore[untyped-decorator]
@@ -67,7 +69,10 @@ def set_up(environment: Environment, **_: Any) -> None:
     """Attach the storm to this Locust process."""
     options = environment.parsed_options
     try:
-        attach(environment, _settings(environment, options))
+        if options.trigger_plan:
+            trigger_plugin.attach(environment, options)
+        else:
+            attach(environment, _settings(environment, options))
     except TipoverError as error:
         log.error("%s", error)
         sys.exit(int(error.exit_code))

@@ -92,7 +92,7 @@ def new_sheet(result: RunResult, title: str, y_label: str) -> Sheet:
     axes = figure.add_axes((LEFT, 0.175, RIGHT - LEFT, 0.575))
     end_s = max(result.experiment.duration_s, 1e-9)
     draw_phase_strip(figure, result.experiment, bottom=0.814)
-    _strip(figure, "state", 0.762, STRIP_HEIGHT, _tinted_states(result), end_s)
+    draw_strip(figure, "state", 0.762, STRIP_HEIGHT, _tinted_states(result), end_s)
     tint_phases(axes, result.experiment)
     dress(axes, end_s, y_label, result.experiment.run.speedup)
     return Sheet(figure, axes)
@@ -111,7 +111,7 @@ def draw_phase_strip(
 ) -> None:
     """The strip with the names of the phases."""
     end_s = max(experiment.duration_s, 1e-9)
-    _strip(figure, "phase", bottom, height, _phase_spans(experiment), end_s)
+    draw_strip(figure, "phase", bottom, height, _phase_spans(experiment), end_s)
 
 
 def tint_phases(axes: Axes, experiment: Experiment) -> None:
@@ -210,7 +210,7 @@ def _tinted_states(result: RunResult) -> list[tuple[float, float, str, str]]:
     return [(start, end, word, STATE_TINTS[word]) for start, end, word in state_spans(result)]
 
 
-def _strip(
+def draw_strip(
     figure: Figure,
     name: str,
     bottom: float,
@@ -218,6 +218,7 @@ def _strip(
     spans: list[tuple[float, float, str, str]],
     end_s: float,
 ) -> None:
+    """A strip of named spans (start, end, label, tint) over the time axis, which ends at ``end_s``."""
     strip = figure.add_axes((LEFT, bottom, RIGHT - LEFT, height))
     strip.set_xlim(0, end_s)
     strip.set_ylim(0, 1)

@@ -178,7 +178,12 @@ def total_rows(result: RunResult) -> list[Row]:
 
 def environment_rows(result: RunResult) -> list[Row]:
     """When, where and with what it was run."""
-    run, rows = result.run, []
+    return run_rows(result.run)
+
+
+def run_rows(run: Mapping[str, object]) -> list[Row]:
+    """The same, of a ``run.json``."""
+    rows: list[Row] = []
     rows += [("started", _instant(run.get("started_at"))), ("ended", _instant(run.get("ended_at")))]
     rows.append(("state", _shown(run.get("state"))))
     command = run.get("command")

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.trigger.messages import Line, Obeyed, ProbeLine, Started, Stopped, Tick, line_from_json
+from domain.trigger.messages import (
+    Line,
+    Obeyed,
+    ProbeLine,
+    Received,
+    Started,
+    StopAsked,
+    Stopped,
+    Tick,
+    line_from_json,
+)
 
 LINES_FILE = "trigger-lines.jsonl"
-"""The generator's lines in the run directory, as they came."""
+"""The generator's lines in the run directory, as they came, and what the harness heard meanwhile."""
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +39,10 @@ class Observations:
         self.probes: list[ProbeLine] = []
         """Those that ended, in the order they ended."""
         self.obeyed: list[Obeyed] = []
+        self.received: list[tuple[float, float]] = []
+        """When, and what a query had counted by then."""
+        self.stop_asked: StopAsked | None = None
+        """The first one, if the harness was told to stop."""
         self._times: list[float] = []
 
     def take(self, line: Line) -> None:
@@ -40,6 +54,10 @@ class Observations:
             self.probes.append(line)
         elif isinstance(line, Obeyed):
             self.obeyed.append(line)
+        elif isinstance(line, Received):
+            self.received.append((line.t_s, line.value))
+        elif isinstance(line, StopAsked):
+            self.stop_asked = self.stop_asked or line
         elif isinstance(line, Started):
             self.started = line
         else:
@@ -83,10 +101,16 @@ class Observations:
 def read_observations(directory: Path) -> Observations:
     """The observations of a recorded test; a last line cut short by a kill is left out."""
     seen = Observations()
+    for line in recorded_lines(directory):
+        seen.take(line)
+    return seen
+
+
+def recorded_lines(directory: Path) -> Iterator[Line]:
+    """The lines of a recorded test, in their order; a last one cut short by a kill is left out."""
     with (directory / LINES_FILE).open() as stream:
         for data in _whole(stream):
-            seen.take(line_from_json(data))
-    return seen
+            yield line_from_json(data)
 
 
 def _whole(lines: Iterable[str]) -> Iterable[dict[str, Any]]:

@@ -135,7 +135,27 @@ class Stopped:
     kind: Literal["stopped"] = "stopped"
 
 
-Line = Tick | ProbeLine | Obeyed | Started | Stopped
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Not the generator's: what a Prometheus query counted as received by the service, asked at ``t_s``."""
+
+    t_s: float
+    value: float
+    kind: Literal["received"] = "received"
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """Not the generator's: the harness was told to stop the test at ``t_s``. ``interrupted``: by a signal, and
+    not by a guard."""
+
+    t_s: float
+    reason: str
+    interrupted: bool = False
+    kind: Literal["stop"] = "stop"
+
+
+Line = Tick | ProbeLine | Obeyed | Started | Stopped | Received | StopAsked
 
 _COMMANDS: dict[str, type] = {"load": Load, "saturate": Saturate, "probe": Probe, "drop": Drop, "end": End}
 _LINES: dict[str, type] = {
@@ -144,6 +164,8 @@ _LINES: dict[str, type] = {
     "obeyed": Obeyed,
     "started": Started,
     "stopped": Stopped,
+    "received": Received,
+    "stop": StopAsked,
 }
 
 

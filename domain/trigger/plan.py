@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from domain.experiment import Client
 from domain.request_mix import RequestMix
+from domain.trigger.assertions import Assertions
+from domain.trigger.guards_plan import Guards
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,11 @@ class Target:
     probe_address: str | None = None
 
 
+TRIGGERING_DOSE = 1.0
+"""A spike that leaves no more than one timeout of queue is no trigger (seed 002, Proposition 8)."""
+CONFIDENCES = (0.5, 0.999)
+
+
 @dataclass(frozen=True, slots=True)
 class Probing:
     """Patient probes: requests that wait up to ``patience_s``, ``rate_per_s`` of them (None: four a timeout,
@@ -29,6 +37,9 @@ class Probing:
     rate_per_s: float | None = None
     patience_s: float = 60.0
     most_open: int = 500
+
+    def __post_init__(self) -> None:
+        _positive(self, "rate_per_s", "patience_s", "most_open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,9 @@ class Ceiling:
     attempts: int = 200_000
     duration_s: float = 600.0
 
+    def __post_init__(self) -> None:
+        _positive(self, "rate_per_s", "attempts", "duration_s")
+
 
 @dataclass(frozen=True, slots=True)
 class TriggerPlan:
@@ -50,12 +64,14 @@ class TriggerPlan:
     ``utilization`` ρ: first attempts over capacity, asked for. ``capacity_per_s`` C: None to find it.
     ``dose``: (kρ − 1)Δ in timeouts. ``spike_s`` Δ: None for one timeout. ``confidence``: of the verdict.
     ``watch_timeouts``: give up undecided after so many timeouts. ``rescue_s``: longest rescue.
+    ``title``: one line for people. ``find_threshold``: bisect the utilization afterwards. ``locustfile``: the
+    user's own client, which is then what is sent.
     """
 
     name: str
     target: Target
     client: Client
-    mix: RequestMix = RequestMix()
+    mix: RequestMix = field(default_factory=RequestMix)
     utilization: float = 0.5
     capacity_per_s: float | None = None
     dose: float = 2.0
@@ -67,3 +83,29 @@ class TriggerPlan:
     probing: Probing = field(default_factory=Probing)
     ceiling: Ceiling = field(default_factory=Ceiling)
     seed: int = 1
+    guards: Guards = field(default_factory=Guards)
+    assertions: Assertions = field(default_factory=Assertions)
+    find_threshold: bool = False
+    locustfile: str | None = None
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        _positive(self, "capacity_per_s", "spike_s", "baseline_timeouts", "watch_timeouts", "rescue_s")
+        if not 0 < self.utilization < 1:
+            raise ValueError(f"utilization: must be above 0 and below 1 (got {self.utilization!r})")
+        if not self.dose > TRIGGERING_DOSE:
+            raise ValueError(f"dose: {DOSE_RULE} (got {self.dose!r})")
+        low, high = CONFIDENCES
+        if not low <= self.confidence <= high:
+            raise ValueError(f"confidence: must be from {low:g} to {high:g} (got {self.confidence!r})")
+
+
+DOSE_RULE = f"must be above {TRIGGERING_DOSE:g} timeout, or the spike is no trigger"
+
+
+def _positive(value: object, *names: str) -> None:
+    """Raise ``ValueError`` for the first of these fields that is given and not a finite number above 0."""
+    for name in names:
+        number = getattr(value, name)
+        if number is not None and not (number > 0 and math.isfinite(number)):
+            raise ValueError(f"{name}: must be a finite number above 0 (got {number!r})")

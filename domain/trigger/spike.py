@@ -1,7 +1,7 @@
 """The smallest spike that is a trigger with margin, and the most a trigger test can send.
 
-A spike of factor k for Δ leaves a queue of (kρ − 1)Δ seconds; it is a trigger if that is more than the timeout
-T (seed 002, Proposition 8). The dose is how many timeouts it is.
+A spike of factor k for Δ leaves a queue of (kρ − 1)Δ seconds; it is a trigger if that is more than the
+timeout T (seed 002, Proposition 8). The dose is how many timeouts it is.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ import math
 from dataclasses import dataclass
 
 from domain.trigger.plan import TriggerPlan
+
+PROBES_A_TIMEOUT = 4.0
+MOST_PROBE_SHARE = 0.03
+"""Of the capacity: probes are to see the queue, not to make it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +25,28 @@ class Spike:
 
 
 def spike_for(utilization: float, dose: float, timeout_s: float, duration_s: float | None = None) -> Spike:
-    """The spike of ``dose`` timeouts at utilization ρ, one timeout long unless told otherwise: k = (1 + dose ·
-    T/Δ)/ρ. In one timeout no retry can yet add to it."""
+    """The spike of ``dose`` timeouts at utilization ρ, one timeout long unless told otherwise:
+    k = (1 + dose · T/Δ)/ρ. In one timeout no retry can yet add to it."""
     length_s = timeout_s if duration_s is None else duration_s
     return Spike((1.0 + dose * timeout_s / length_s) / utilization, length_s)
+
+
+def spike_of(plan: TriggerPlan) -> Spike:
+    """The plan's spike at its own utilization."""
+    return spike_for(plan.utilization, plan.dose, plan.client.timeout_s, plan.spike_s)
+
+
+def probe_rate_per_s(plan: TriggerPlan, capacity_per_s: float) -> float:
+    """Patient probes a second: the plan's, or four a timeout, at most 3% of the capacity."""
+    asked = plan.probing.rate_per_s
+    usual = min(PROBES_A_TIMEOUT / plan.client.timeout_s, MOST_PROBE_SHARE * capacity_per_s)
+    return usual if asked is None else asked
+
+
+def probes_at_most_per_s(plan: TriggerPlan, capacity_per_s: float) -> float:
+    """The same, counted for the worst case: at least one a timeout is needed to see anything."""
+    usual = probe_rate_per_s(plan, capacity_per_s)
+    return usual if plan.probing.rate_per_s is not None else max(usual, 1.0 / plan.client.timeout_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +56,7 @@ class WorstCase:
     normal_per_s: float
     spike_first_per_s: float
     peak_per_s: float
-    """Every attempt of every job in the same second as the spike's first ones."""
+    """In any one second: every attempt of every job that may fall into it, and the probes."""
     attempts: float
     duration_s: float
 
@@ -45,19 +67,34 @@ def attempts_at_most(plan: TriggerPlan) -> float:
     return m if math.isfinite(m) else 1.0 + plan.watch_timeouts
 
 
+def attempts_in_a_second(plan: TriggerPlan) -> float:
+    """Attempts that one job can make within a second: all m, since a rejection may come at once; those of an
+    endless client are taken to time out."""
+    m = plan.client.amplification
+    return m if math.isfinite(m) else min(attempts_at_most(plan), 1.0 + 1.0 / plan.client.timeout_s)
+
+
+def extra_jobs(plan: TriggerPlan, capacity_per_s: float) -> float:
+    """Jobs of the spike beyond those of normal load: (k − 1)λΔ."""
+    spike = spike_of(plan)
+    return (spike.factor - 1.0) * plan.utilization * capacity_per_s * spike.duration_s
+
+
 def worst_case(plan: TriggerPlan, capacity_per_s: float) -> WorstCase:
     """What one push at the plan's utilization can send: rate × m."""
-    rate = plan.utilization * capacity_per_s
+    rate, spike = plan.utilization * capacity_per_s, spike_of(plan)
     timeout_s, m = plan.client.timeout_s, attempts_at_most(plan)
-    spike = spike_for(plan.utilization, plan.dose, timeout_s, plan.spike_s)
-    first = rate * spike.factor
+    probes = probes_at_most_per_s(plan, capacity_per_s)
     baseline_s, watch_s = plan.baseline_timeouts * timeout_s, plan.watch_timeouts * timeout_s
-    jobs = rate * (baseline_s + watch_s) + first * spike.duration_s
+    duration_s = baseline_s + spike.duration_s + watch_s + plan.rescue_s
+    extra = extra_jobs(plan, capacity_per_s)
+    extra_in_a_second = extra * min(1.0, 1.0 / spike.duration_s)
     # The baseline is healthy, or the test ends there; its jobs are counted in full all the same.
+    jobs = rate * (baseline_s + spike.duration_s + watch_s) + extra
     return WorstCase(
         rate * m,
-        first,
-        first * m,
-        jobs * m + rate * plan.rescue_s,
-        baseline_s + spike.duration_s + watch_s + plan.rescue_s,
+        rate * spike.factor,
+        rate * m + extra_in_a_second * attempts_in_a_second(plan) + probes,
+        jobs * m + rate * plan.rescue_s + probes * duration_s,
+        duration_s,
     )

@@ -1,1 +1,1 @@
-"""A generator that does what it is told while it runs: load, saturation, patient probes, all under ceilings."""
+"""A generator that does what it is told while it runs: load, saturation, patient probes, under ceilings."""

@@ -12,7 +12,7 @@ import pytest
 from domain.attempts import Outcome
 from domain.backoff import NoBackoff
 from domain.experiment import Client, Demand, Experiment, Phase
-from loadgen.response import MOST_PATIENCE_S, PatientResponseReader, ResponseReader, retry_after_s
+from loadgen.response import MOST_PATIENCE_S, AnswerOptions, AttentiveReader, ResponseReader, retry_after_s
 from tests.loadgen.generation import Generated, generate
 from tests.loadgen.scripted import Reply, play
 from tests.servers import OK, Conversation, serving
@@ -57,20 +57,20 @@ def test_both_forms_are_read_and_nonsense_asks_for_nothing(text: str, seconds: f
 )
 def test_milliseconds_come_before_seconds(lines: str, seconds: float) -> None:
     """They are more exact; if they make no sense, the seconds count."""
-    reader = PatientResponseReader()
+    reader = AttentiveReader(AnswerOptions(patient=True))
     answer = f"HTTP/1.1 503 Busy\r\n{lines}\r\nContent-Length: 0\r\n\r\n".encode()
     assert reader.feed(answer)
-    assert reader.retry_after_s(NOW_S) == seconds
+    assert reader.heard(NOW_S).away_s == seconds
     reader.expect(head_only=False)
     assert reader.feed(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
-    assert reader.retry_after_s(NOW_S) == 0.0
+    assert reader.heard(NOW_S).away_s == 0.0
 
 
 def test_a_client_that_does_not_care_does_not_look() -> None:
     """The plain reader asks for nothing, whatever the answer says."""
     reader = ResponseReader()
     assert reader.feed(b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n")
-    assert reader.retry_after_s(NOW_S) == 0.0
+    assert reader.heard(NOW_S).away_s == 0.0
 
 
 def busy_at_first(talk: Conversation) -> None:

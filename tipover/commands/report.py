@@ -20,10 +20,13 @@ def report_run(
     directory: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)],
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Judge a run again, from its files alone."""
+    """Judge a run or a trigger test again, from its files alone."""
     from tipover.commands.output import console, error_console
+    from tipover.trigger.publishing import is_trigger_test, republish
     from tipover.verdict import exit_code, publish, show
 
+    if is_trigger_test(directory):
+        return republish(directory, screen=error_console(), as_json=as_json)
     result = publish(directory, error_console())
     code = exit_code(result)
     show(result, code, as_json=as_json, out=console())

@@ -59,7 +59,7 @@ def run_scenario(
 
     experiment = load_scenario(scenario, speedup=speedup, seed=seed, need_service=target is None)
     predict(experiment)  # refuses what could not be judged afterwards, before anything is started
-    directory = out or default_directory(experiment)
+    directory = out or default_directory(experiment.name)
     options = RunOptions(processes, target, mode, tuple(allow_host or ()), locustfile, metrics_port)
     screen = error_console()
     minutes = experiment.live().duration_s / 60

@@ -1,4 +1,4 @@
-"""``tipover schema``: the JSON schema of scenario files."""
+"""``tipover schema``: the JSON schema of scenario files, and of trigger plans."""
 
 from __future__ import annotations
 
@@ -15,9 +15,17 @@ def register(app: typer.Typer) -> None:
 
 
 def schema(
+    plan: Annotated[
+        bool, typer.Option("--plan", help="That of the plan files of `tipover trigger` instead.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 - it always is
 ) -> None:
     """Print the JSON schema of scenario files."""
+    if plan:
+        from tipover.trigger.plan_tables import plan_json_schema
+
+        print_json(plan_json_schema())
+        return
     from tipover.scenario import scenario_json_schema
 
     print_json(scenario_json_schema())

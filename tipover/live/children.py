@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -18,7 +18,7 @@ class Child:
     """A Python child in a session of its own, so that Ctrl-C reaches only the conductor.
 
     Its standard input is a pipe from us: when we are gone, however we went, the child reads the end of
-    it. Its output goes to ``log``.
+    it. Its output goes to ``log``. ``environ`` is added to our own environment.
     """
 
     def __init__(
@@ -29,6 +29,7 @@ class Child:
         *,
         stdout: int | None = None,
         pass_fds: Sequence[int] = (),
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.log = log
@@ -40,6 +41,7 @@ class Child:
                 stderr=stream,
                 start_new_session=True,
                 pass_fds=tuple(pass_fds),
+                env=None if environ is None else {**os.environ, **environ},
             )
 
     def __enter__(self) -> Child:

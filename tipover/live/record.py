@@ -9,6 +9,7 @@ import platform
 import resource
 import shutil
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,41 +26,38 @@ SCHEMA_VERSION = 1
 _CONTENT = (
     "attempts", "generator", "plots", "run.json", "experiment.json", "server.jsonl", "series.parquet",
     "summary.json", "report.html", "junit.xml", "target.log", "generator.log",
+    "plan.json", "trigger-lines.jsonl", "trigger.json", "trigger.html", "trigger.md", "audit.jsonl",
+    "guards.jsonl",
 )  # fmt: skip
 _REPORTED_PACKAGES = ("tipover", "locust", "gevent", "httptools", "aiohttp", "numpy", "pyarrow")
 
 
-class RunRecord:
-    """Writes one run directory."""
+class DirectoryRecord:
+    """Writes the ``run.json`` of one directory, which is ours for as long as this process lives."""
 
-    def __init__(self, directory: Path, experiment: Experiment, *, workers: int, replace: bool) -> None:
+    def __init__(self, directory: Path, name: str, facts: Mapping[str, Any], *, replace: bool) -> None:
         """Make the directory ready; raises ``ConfigurationError`` if it is in use or cannot be written."""
         self.directory = directory
         self._lock = _make_ready(directory, replace)
         self.facts: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
-            "name": experiment.name,
+            "name": name,
             "state": "running",
-            "scenario": to_json(experiment),
-            "workers": workers,
+            **facts,
             "target": None,
             "started_at": _utc_now(),
             "ended_at": None,
             "start_monotonic_s": None,
             "versions": _versions(),
             "machine": _machine(),
-            "command": [without_credentials(word) for word in sys.argv],
             "kernel": None,
             "harness_faults": [],
-            "final_server_state": None,
         }
-        self.experiment_path = directory / "experiment.json"
-        self._write(self.experiment_path, self.facts["scenario"])
         self.write()
 
     def write(self) -> None:
         """Replace ``run.json`` in one step."""
-        self._write(self.directory / "run.json", self.facts)
+        self.write_json(self.directory / "run.json", self.facts)
 
     def fault(self, sentence: str) -> None:
         """Note something that makes the run invalid."""
@@ -72,13 +70,9 @@ class RunRecord:
         self.facts["ended_at"] = _utc_now()
         self.write()
 
-    def add_server_state(self, t_s: float, state: dict[str, Any]) -> None:
-        """Append one scrape of the target."""
-        with (self.directory / "server.jsonl").open("a") as stream:
-            stream.write(json.dumps({"t_s": t_s, **state}) + "\n")
-
     @staticmethod
-    def _write(path: Path, value: Any) -> None:
+    def write_json(path: Path, value: Any) -> None:
+        """Replace a file in one step."""
         temporary = path.with_suffix(".partial")
         try:
             temporary.write_text(json.dumps(value, indent=1))
@@ -87,9 +81,30 @@ class RunRecord:
             raise TipoverError(f"{path} could not be written: {error}") from error
 
 
-def default_directory(experiment: Experiment) -> Path:
+class RunRecord(DirectoryRecord):
+    """Writes one run directory."""
+
+    def __init__(self, directory: Path, experiment: Experiment, *, workers: int, replace: bool) -> None:
+        """Make the directory ready; raises ``ConfigurationError`` if it is in use or cannot be written."""
+        facts = {
+            "scenario": to_json(experiment),
+            "workers": workers,
+            "command": [without_credentials(word) for word in sys.argv],
+            "final_server_state": None,
+        }
+        super().__init__(directory, experiment.name, facts, replace=replace)
+        self.experiment_path = directory / "experiment.json"
+        self.write_json(self.experiment_path, self.facts["scenario"])
+
+    def add_server_state(self, t_s: float, state: dict[str, Any]) -> None:
+        """Append one scrape of the target."""
+        with (self.directory / "server.jsonl").open("a") as stream:
+            stream.write(json.dumps({"t_s": t_s, **state}) + "\n")
+
+
+def default_directory(name: str) -> Path:
     """``runs/NAME-TIME`` below the current directory."""
-    return Path("runs") / f"{experiment.name}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
+    return Path("runs") / f"{name}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
 
 
 def _make_ready(directory: Path, replace: bool) -> int:

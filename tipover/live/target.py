@@ -16,6 +16,7 @@ from domain.errors import ConfigurationError, Fault, InvalidRunError
 from domain.experiment import Experiment
 from domain.experiment_json import admission_to_json
 from loadgen.destination import Destination
+from loadgen.tls import TlsClient
 from tipover.live.children import Child
 
 _READY_WITHIN_S = 20.0
@@ -28,14 +29,18 @@ class TargetClient:
     """The few requests a conductor makes, to the very address the generator will use."""
 
     def __init__(self, destination: Destination) -> None:
-        self.url = f"http://{destination.host_header}"
+        self.url = destination.url
         self._host_header = destination.host_header
         self._address = (destination.ip, destination.port)
+        self._tls = TlsClient(destination.hostname) if destination.tls else None
 
     def request(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
         """Status and body; raises ``OSError`` or ``http.client.HTTPException`` if nothing comes back."""
         connection = http.client.HTTPConnection(*self._address, timeout=_ANSWER_WITHIN_S)
         try:
+            if self._tls is not None:
+                connection.connect()
+                connection.sock = self._tls.wrap(connection.sock)
             payload = None if body is None else json.dumps(body)
             headers = {"Host": self._host_header}
             if payload:

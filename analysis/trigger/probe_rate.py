@@ -1,0 +1,38 @@
+"""How many patient probes a second: enough to see the wait, few enough not to be the load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.wording import number, percent
+from domain.trigger.plan import TriggerPlan
+from domain.trigger.spike import MOST_PROBE_SHARE, PROBES_A_TIMEOUT, probe_rate_per_s
+
+LEAST_PER_TIMEOUT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRate:
+    """Probes per second, and where the number comes from."""
+
+    rate_per_s: float
+    said: str
+
+
+def probe_rate(plan: TriggerPlan, capacity_per_s: float) -> ProbeRate:
+    """The plan's rate, or else four a timeout, at most 3% of the capacity, but at least one a timeout.
+
+    Probes are work like any other: they are part of the load, and never retried.
+    """
+    timeout_s = plan.client.timeout_s
+    rate = probe_rate_per_s(plan, capacity_per_s)
+    if plan.probing.rate_per_s is not None:
+        why = "as asked"
+    elif rate * timeout_s < LEAST_PER_TIMEOUT:
+        rate, why = LEAST_PER_TIMEOUT / timeout_s, "one a timeout"
+    elif rate * timeout_s < PROBES_A_TIMEOUT:
+        why = f"at most {percent(MOST_PROBE_SHARE)} of capacity"
+    else:
+        why = "four a timeout"
+    share = percent(rate / capacity_per_s)
+    return ProbeRate(rate, f"{number(rate)} patient probes/s ({why}), {share} of capacity")

@@ -1,0 +1,241 @@
+"""One shot of a trigger test: healthy at a utilization, pushed, watched to a verdict, and got back up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from analysis.trigger.baseline import Baseline, baseline
+from analysis.trigger.course import Course, Journal
+from analysis.trigger.observations import Observations
+from analysis.trigger.push import Push, pushed, spike_that_fits
+from analysis.trigger.rescue import healthy_since, rescued
+from analysis.trigger.result import Interval, Method, Shot
+from analysis.trigger.shot_context import ShotContext
+from analysis.trigger.watch import SLOW_TIMEOUTS, Judgement
+from analysis.wording import number, seconds
+from domain.trigger.plan import TriggerPlan
+
+Judge = Callable[[Observations, ShotContext], Judgement]
+
+NOT_PUSHED_TIMEOUTS = 3.0
+MOST_PUSHES = 3
+"""The first, and twice the dose doubled."""
+SHEDS_FROM = 5
+"""Rejections since the spike began that show that a service sheds."""
+SEEN_BACK_TIMEOUTS = 1.5 * SLOW_TIMEOUTS
+"""A service that is to be back soon is watched so long at most."""
+RESERVE = 0.3
+"""The share of the ceiling's duration at most that is kept for the rescue."""
+OUTDONE, OUTDONE_ERRORS = 1.2, 3.0
+"""A service that answers so much more than its capacity, and by so many standard errors, has a larger one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all shots of a test share."""
+
+    capacity: Interval
+    probe_rate_per_s: float
+    judge: Judge
+
+
+class ShotTaken:
+    """A shot at the plan's utilization while it is being taken; ``shot`` is there from the verdict on.
+
+    ``see_it_back``: a service that is soon to be back by itself is watched until it is.
+    """
+
+    def __init__(
+        self, journal: Journal, plan: TriggerPlan, setting: Setting, *, see_it_back: bool = False
+    ) -> None:
+        self._journal = journal
+        self._plan = plan
+        self._setting = setting
+        self._see_it_back = see_it_back
+        self._timeout_s = plan.client.timeout_s
+        self._rate_per_s = plan.utilization * setting.capacity.value
+        self.shot: Shot | None = None
+        self.slowly = False
+
+    def course(self) -> Course[None]:
+        """The course of the shot, rescue included; raises ``Halted`` if it does not come to the push."""
+        capacity, setting = self._setting.capacity.value, self._setting
+        before = yield from baseline(self._journal, self._plan, capacity, setting.probe_rate_per_s)
+        for number_of_push in range(MOST_PUSHES):
+            dosed = replace(self._plan, dose=self._plan.dose * 2.0**number_of_push)
+            spike = spike_that_fits(dosed, capacity)
+            if spike is None:
+                break
+            push = yield from pushed(self._journal, spike, self._rate_per_s, capacity, self._timeout_s)
+            judgement = yield from self._watched(before, push)
+            if judgement.pushed:
+                break
+        yield from self._rescued()
+
+    def _watched(self, before: Baseline, push: Push) -> Course[Judgement]:
+        """Watch until the judge has a verdict, or sees that it was not pushed, or time is over; note it."""
+        latest_s = self._latest_s(push)
+        while True:
+            judgement = self._judged(before, push)
+            self._journal.said = _going_on(judgement)
+            since_s = self._journal.now_s - push.end_s
+            early = not judgement.pushed and since_s < NOT_PUSHED_TIMEOUTS * self._timeout_s
+            if self._journal.now_s >= latest_s or (judgement.verdict is not None and not early):
+                break
+            yield ()
+        self._note(push, judgement)
+        if self._see_it_back and judgement.verdict == "recovers" and not judgement.slow:
+            yield from self._seen_back(before, push, judgement)
+        return judgement
+
+    def _seen_back(self, before: Baseline, push: Push, judgement: Judgement) -> Course[None]:
+        """Watch on until a service that was said to recover soon has done so; the verdict stands."""
+        until_s = min(self._latest_s(push), push.end_s + SEEN_BACK_TIMEOUTS * self._timeout_s)
+        while judgement.recovered_s is None and self._journal.now_s < until_s:
+            yield ()
+            judgement = replace(judgement, recovered_s=self._judged(before, push).recovered_s)
+        if self.shot is not None and judgement.recovered_s is not None:
+            self.shot = replace(self.shot, recovered_s=judgement.recovered_s)
+
+    def _latest_s(self, push: Push) -> float:
+        """When the watch is over at the latest: in time for a rescue under the ceiling."""
+        kept_s = min(self._plan.rescue_s, RESERVE * self._plan.ceiling.duration_s)
+        watched_s = push.end_s + self._plan.watch_timeouts * self._timeout_s
+        return min(watched_s, self._plan.ceiling.duration_s - kept_s)
+
+    def _judged(self, before: Baseline, push: Push) -> Judgement:
+        plan, setting = self._plan, self._setting
+        context = ShotContext(
+            client=plan.client,
+            utilization=plan.utilization,
+            arrival_rate_per_s=self._rate_per_s,
+            capacity_per_s=setting.capacity,
+            spike_start_s=push.start_s,
+            spike_end_s=push.end_s,
+            spike_factor=push.spike.factor,
+            baseline_answered=before.answered,
+            baseline_wait_s=before.wait_s,
+            method=method_of(plan),
+            probe_rate_per_s=setting.probe_rate_per_s,
+            watch_timeouts=plan.watch_timeouts,
+            confidence=plan.confidence,
+            received_counts=self._journal.seen.received,
+        )
+        return setting.judge(self._journal.seen, context)
+
+    def _note(self, push: Push, judgement: Judgement) -> None:
+        """Keep what the judge said, unless what was seen makes it no verdict or one of another kind."""
+        shot = _shot(self._plan, push, judgement, self._journal.now_s - push.end_s)
+        outdone = self._outdone(push)
+        if outdone is not None and shot.verdict != "trapped":
+            shot = replace(shot, verdict="undecided", decided_s=None, evidence=(*shot.evidence, outdone))
+        elif not judgement.pushed:
+            shot = self._not_pushed(shot, push)
+        self.shot, self.slowly = shot, judgement.slow
+
+    def _outdone(self, push: Push) -> str | None:
+        """Why the capacity must be larger than is thought, if more was answered since the spike began: then
+        the push was smaller, and so was the utilization."""
+        lasted_s = push.end_s + self._timeout_s - push.start_s
+        answered = self._journal.seen.counted("answered", push.start_s, push.start_s + lasted_s)
+        most = self._setting.capacity.high * lasted_s
+        if answered <= OUTDONE * most + OUTDONE_ERRORS * math.sqrt(most):
+            return None
+        return (
+            f"From the start of the spike it answered {number(answered / lasted_s)}/s for "
+            f"{seconds(lasted_s)}, more than its capacity of {number(self._setting.capacity.value)}/s: the "
+            "capacity is larger than that, so it was neither pushed as far nor as busy as asked."
+        )
+
+    def _not_pushed(self, shot: Shot, push: Push) -> Shot:
+        """The same shot, of a service whose queue did not grow, with why: it sheds, or nobody knows."""
+        rejected = self._journal.seen.counted("rejected", push.start_s, self._journal.now_s)
+        sheds = rejected >= SHEDS_FROM
+        why = (
+            f"It could not be pushed into failing with a dose of {number(push.dose)} timeouts: it rejected "
+            + (
+                f"{rejected:,} attempts instead of queueing them."
+                if sheds
+                else f"{rejected:,} attempts only, so its capacity may be larger than was thought."
+            )
+        )
+        return replace(
+            shot,
+            verdict="not vulnerable" if sheds else "undecided",
+            decided_s=self._journal.now_s - push.end_s if sheds else None,
+            evidence=(*shot.evidence, why),
+        )
+
+    def _rescued(self) -> Course[None]:
+        """Get the service back if it fails at this moment; how long it took is noted in the shot."""
+        shot = self.shot
+        if shot is None or healthy_since(self._journal, self._plan, shot.spike_end_s) is not None:
+            return
+        took_s = yield from rescued(
+            self._journal,
+            self._plan,
+            capacity_per_s=self._setting.capacity.value,
+            utilization=self._plan.utilization,
+            amplification=self._amplification_at_most(shot),
+            wait_s=self._backlog_s(shot),
+            until_s=rescue_until_s(self._journal, self._plan),
+        )
+        said = (
+            f"It was NOT back within the {seconds(self._plan.rescue_s)} of the rescue."
+            if took_s is None
+            else f"It was back {seconds(took_s)} after the rescue began."
+        )
+        self.shot = replace(shot, rescued_s=took_s, evidence=(*shot.evidence, said))
+
+    def _amplification_at_most(self, shot: Shot) -> float:
+        """A to shed by: as measured, at its highest; of an endless client ∞, since its jobs stay."""
+        of_client, measured = self._plan.client.amplification, shot.amplification
+        return of_client if measured is None or math.isinf(of_client) else max(1.0, measured.high)
+
+    def _backlog_s(self, shot: Shot) -> float:
+        """The queue in seconds, as far as is known: the shot's deepest wait, or that of the last probe."""
+        last = self._journal.seen.probes[-1:]
+        waits = [shot.deepest_wait_s or 0.0, *(probe.done_s - probe.sent_s for probe in last)]
+        return max(self._timeout_s, *waits)
+
+
+def method_of(plan: TriggerPlan) -> Method:
+    """How the plan has the amplification measured."""
+    if plan.guards.received_query is not None:
+        return "prometheus"
+    return "direct probes" if plan.target.probe_url is not None else "probes"
+
+
+def rescue_until_s(journal: Journal, plan: TriggerPlan) -> float:
+    """When a rescue that begins now ends: in time for a last look before the ceiling's duration is over."""
+    last_look_s = min(5.0 * plan.client.timeout_s + 1.0, 0.05 * plan.ceiling.duration_s)
+    return min(journal.now_s + plan.rescue_s, plan.ceiling.duration_s - last_look_s)
+
+
+def _going_on(judgement: Judgement) -> str:
+    """What is known so far, for whoever watches."""
+    if judgement.verdict is not None:
+        return f"{judgement.verdict}: {judgement.evidence[0] if judgement.evidence else ''}".rstrip(": ")
+    measured = judgement.amplified_utilization
+    if measured is None:
+        return ""
+    return f"Aρ {number(measured.value)} ({number(measured.low)} to {number(measured.high)})"
+
+
+def _shot(plan: TriggerPlan, push: Push, judgement: Judgement, since_s: float) -> Shot:
+    return Shot(
+        utilization=plan.utilization,
+        dose=push.dose,
+        spike_end_s=push.end_s,
+        verdict=judgement.verdict or "undecided",
+        decided_s=None if judgement.verdict in (None, "undecided") else since_s,
+        recovered_s=judgement.recovered_s,
+        amplified_utilization=judgement.amplified_utilization,
+        amplification=judgement.amplification,
+        method=judgement.method,
+        predicted_recovery_s=judgement.predicted_recovery_s,
+        evidence=tuple(judgement.evidence),
+        deepest_wait_s=judgement.deepest_wait_s,
+    )

@@ -1,0 +1,121 @@
+"""The pictures draw what was counted, mark what was left out, and say in their titles what is to be seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.trigger.observations import Observations
+from analysis.trigger.result import Interval, PhaseDone
+from analysis.trigger.sheet import new_trigger_sheet
+from analysis.trigger.story_picture import draw_story, rates
+from analysis.trigger.wait_picture import draw_wait, fitted, marks
+from tests.analysis.trigger.made_up import (
+    EVERY_KIND,
+    QUIET,
+    SPIKE_END_S,
+    TIMEOUT_S,
+    TRAPPED,
+    WATCH_END_S,
+    observations,
+    plan,
+)
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_every_kind_is_drawn_with_and_without_lines(kind: str) -> None:
+    """A picture, a title without a missing number, words for those who do not see it."""
+    result = EVERY_KIND[kind]
+    seen = observations()
+    for draw in (draw_story, draw_wait):
+        plot = draw(plan(), result, seen)
+        assert plot.png.startswith(b"\x89PNG")
+        assert "None" not in plot.title
+        assert plot.title in plot.alt
+
+
+def test_nothing_recorded_is_a_picture_that_says_so() -> None:
+    """No tick and no probe, or a single one, is no reason to fail."""
+    one = Observations()
+    one.take(QUIET)
+    for seen in (Observations(), one):
+        assert rates(seen, TIMEOUT_S) is None
+        assert draw_story(plan(), TRAPPED, seen).png
+        assert draw_wait(plan(), TRAPPED, seen).png
+
+
+def test_rates_hold_every_count() -> None:
+    """Rate times width over all buckets is what the last tick counted."""
+    seen = observations()
+    found = rates(seen, TIMEOUT_S)
+    assert found is not None
+    width = np.diff(found.edges_s)
+    last = seen.ticks[-1]
+    assert (found.attempts * width).sum() == pytest.approx(last.first + last.retries)
+    assert (found.goodput * width).sum() == pytest.approx(last.answered)
+    assert (found.patient * width).sum() == pytest.approx(last.saturated)
+    assert len(found.first) + 1 == len(found.edges_s)
+
+
+def test_marks_are_told_apart_by_what_came_of_the_probe() -> None:
+    """Each probe is one mark; one that was hung up on is open."""
+    seen = observations()
+    probes = [replace(seen.probes[0], outcome="rejected", status=503), *seen.probes[1:]]
+    found = marks(probes, 0.0, 100.0)
+    counts = [len(pairs) for pairs in (found.answered, found.open, found.turned_away)]
+    assert sum(counts) == len(probes)
+    assert counts[2] == 1
+    assert counts[1] == sum(probe.outcome == "aborted" for probe in probes) > 0
+    assert found.longest_s == max(probe.done_s - probe.sent_s for probe in probes)
+    assert len(marks(probes, 200.0, 300.0).answered) == 0
+
+
+def test_the_fitted_line_has_the_measured_slope_through_the_marks() -> None:
+    """Aρ − 1 seconds a second, through the middle of the probes it was measured with."""
+    found = marks(observations().probes, 0.0, 100.0)
+    line = fitted(TRAPPED.shots[0], found.answered, SPIKE_END_S + 1.0, WATCH_END_S)
+    assert line is not None
+    slope = (line.end_wait_s - line.start_wait_s) / (line.end_s - line.start_s)
+    assert slope == pytest.approx(0.21)
+    inside = found.answered[found.answered[:, 0] >= SPIKE_END_S + 1.0]
+    middle, wait = inside.mean(axis=0)
+    assert line.start_wait_s + slope * (middle - line.start_s) == pytest.approx(wait)
+    assert line.start_s >= SPIKE_END_S + 1.0
+
+
+def test_no_line_where_probes_did_not_measure() -> None:
+    """Another method, nothing measured, or no mark in the time."""
+    found = marks(observations().probes, 0.0, 100.0)
+    shot = TRAPPED.shots[0]
+    assert fitted(replace(shot, method="threshold"), found.answered, 0.0, 100.0) is None
+    assert fitted(replace(shot, amplified_utilization=None), found.answered, 0.0, 100.0) is None
+    assert fitted(shot, found.answered, 200.0, 300.0) is None
+
+
+@pytest.mark.parametrize(
+    ("load", "words"),
+    [
+        (Interval(1.2, 1.1, 1.3), "The backlog grows 0.2 s a second"),
+        (Interval(0.8, 0.7, 0.9), "The backlog drains 0.2 s a second"),
+        (Interval(1.0, 0.9, 1.1), "within the error"),
+    ],
+)
+def test_the_title_goes_by_the_interval(load: Interval, words: str) -> None:
+    """Grows and drains are said of what is shown to be so."""
+    shot = replace(TRAPPED.shots[0], amplified_utilization=load)
+    assert words in draw_wait(plan(), replace(TRAPPED, shots=(shot,)), Observations()).title
+
+
+def test_the_pushes_of_a_bisection_are_named_instead_of_their_phases() -> None:
+    """A span for each, from its baseline to that of the next, that says how it ended."""
+    later = replace(TRAPPED.shots[0], utilization=0.3, verdict="recovers", spike_end_s=19.5, decided_s=2.0)
+    phases = (*TRAPPED.phases, PhaseDone("baseline", 18.0, 19.0, 50.0), PhaseDone("spike", 19.0, 19.5, 300.0))
+    result = replace(TRAPPED, shots=(TRAPPED.shots[0], later), phases=phases)
+    sheet = new_trigger_sheet(result, "title", "y", 0.0, 24.0)
+    said = [text.get_text() for axes in sheet.figure.axes for text in axes.texts]
+    assert {"40%: trapped", "30%: recovers"} <= set(said)
+    assert "capacity" not in said
+    one = new_trigger_sheet(TRAPPED, "title", "y", 0.0, 24.0)
+    assert "capacity" in {text.get_text() for axes in one.figure.axes for text in axes.texts}
