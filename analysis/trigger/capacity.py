@@ -25,7 +25,9 @@ STEP_AT_LEAST_S = 0.5
 STEP_AT_MOST_S = 2.5
 STEP_ERROR = 0.05
 HOLD_AT_MOST_S = 8.0
-HOLD_ERROR = 0.015
+HOLD_ERROR = 0.02
+AGAIN_AT_MOST_S, AGAIN_ERROR = 3.0, 0.03
+"""For the second look at the end of a test."""
 GAIN = 0.05
 """A doubling that gains less is past the knee."""
 NEARLY_DOUBLE = 0.6
@@ -184,8 +186,17 @@ def _clearly_gains(before: Throughput, after: Throughput, least: float) -> bool:
     return _gain(before, after) - _SURE * _error_of_gain(before, after) > least
 
 
-def capacity_found(journal: Journal, plan: TriggerPlan) -> Course[Interval]:
-    """The course that finds the capacity, attempts/s, with its interval at the plan's confidence.
+@dataclass(frozen=True, slots=True)
+class FoundCapacity:
+    """A capacity, attempts/s, with its interval at the plan's confidence, and the requests in flight at which
+    it was measured."""
+
+    capacity: Interval
+    in_flight: int
+
+
+def capacity_found(journal: Journal, plan: TriggerPlan) -> Course[FoundCapacity]:
+    """The course that finds the capacity.
 
     Raises ``Halted`` if it is beyond what the ceiling lets the generator find, or still rising at the end.
     """
@@ -205,12 +216,31 @@ def capacity_found(journal: Journal, plan: TriggerPlan) -> Course[Interval]:
             f"({number(search.best.rate_per_s)}/s): give the capacity (--capacity)"
         )
     held = yield from _held(journal, plan, search.best)
-    z = NormalDist().inv_cdf(0.5 + plan.confidence / 2.0)
-    half = z * held.error_per_s
+    capacity = _interval(held, plan)
+    half = capacity.high - capacity.value
     journal.said = f"{number(held.rate_per_s)}/s ± {number(half, 2)} with {held.in_flight} in flight" + (
         ", more in flight fails" if failing else "" if search.knee else ", more would wait too long"
     )
-    return Interval(held.rate_per_s, max(0.0, held.rate_per_s - half), held.rate_per_s + half)
+    return FoundCapacity(capacity, held.in_flight)
+
+
+def capacity_again(journal: Journal, plan: TriggerPlan, in_flight: int) -> Course[Interval | None]:
+    """The course that looks once more, briefly, at what a healthy service does with as much in flight as when
+    its capacity was found; None if it fails."""
+    start_s = yield from obeyed(journal, Saturate(in_flight, "capacity again"))
+    while True:
+        found = throughput(journal.seen, in_flight, start_s, journal.now_s)
+        lasted_s = journal.now_s - start_s
+        known = found is not None and found.cautious_error <= AGAIN_ERROR
+        if _fails(journal, plan, start_s) or known or lasted_s >= AGAIN_AT_MOST_S:
+            yield from obeyed(journal, Saturate(0, "capacity again"))
+            return None if found is None or _fails(journal, plan, start_s) else _interval(found, plan)
+        yield ()
+
+
+def _interval(found: Throughput, plan: TriggerPlan) -> Interval:
+    half = NormalDist().inv_cdf(0.5 + plan.confidence / 2.0) * found.error_per_s
+    return Interval(found.rate_per_s, max(0.0, found.rate_per_s - half), found.rate_per_s + half)
 
 
 def _step(

@@ -12,7 +12,8 @@ from typing import Any
 
 from analysis.trigger.advice import advice
 from analysis.trigger.bisection import ThresholdSearch, came_back
-from analysis.trigger.capacity import capacity_found
+from analysis.trigger.capacity import AGAIN_AT_MOST_S, FoundCapacity, capacity_again, capacity_found
+from analysis.trigger.capacity_drift import drift_sentence, with_both_capacities
 from analysis.trigger.course import Course, Halted, Journal, attempts_sent, obeyed
 from analysis.trigger.observations import Observations
 from analysis.trigger.probe_rate import probe_rate
@@ -54,6 +55,8 @@ class Protocol:
         self._journal = Journal()
         self._course: Course[None] = self._test()
         self._capacity: Interval | None = None
+        self._found: FoundCapacity | None = None
+        self._capacity_after: Interval | None = None
         self._shots: list[ShotTaken] = []
         self._search = ThresholdSearch()
         self._left_healthy: bool | None = None
@@ -119,10 +122,12 @@ class Protocol:
     ) -> TriggerResult:
         """What the test has found up to now."""
         shots = tuple(taken.shot for taken in self._shots if taken.shot is not None)
+        shots = with_both_capacities(shots, self._capacity, self._capacity_after)
         bracket = self._search.threshold if self.plan.find_threshold else None
         threshold, method = threshold_of(shots, bracket)
         shots = with_bisected_amplification(shots, threshold, method)
         first = shots[0] if shots else None
+        drift = drift_sentence(self._capacity, self._capacity_after)
         faults = self._faults(seen)
         return TriggerResult(
             name=self.plan.name,
@@ -142,7 +147,8 @@ class Protocol:
             invalid_reasons=(*faults, *invalid_reasons),
             safety_stop=self._safety_stop(seen),
             interrupted_by=self._interrupted_by(seen),
-            warnings=(*self._warnings, *warnings),
+            warnings=(*self._warnings, *([] if drift is None else [drift]), *warnings),
+            capacity_after_per_s=self._capacity_after,
         )
 
     # What ends a test.
@@ -186,6 +192,9 @@ class Protocol:
         except Halted as halted:
             self._halted = halted
         self._left_healthy = yield from left_healthy(self._journal, self.plan, self._check_until_s())
+        spare_s = self.plan.ceiling.duration_s - self._journal.now_s
+        if self._left_healthy and self._found is not None and self._shots and spare_s > 2 * AGAIN_AT_MOST_S:
+            self._capacity_after = yield from capacity_again(self._journal, self.plan, self._found.in_flight)
         if not self._left_healthy:
             self._warnings.append(
                 "the service was NOT left healthy: without any load it does not answer five requests in a "
@@ -219,7 +228,8 @@ class Protocol:
             self._capacity = Interval(given, given, given)
             return self._capacity
         self._journal.enter("capacity", self._journal.now_s)
-        self._capacity = yield from capacity_found(self._journal, self.plan)
+        self._found = yield from capacity_found(self._journal, self.plan)
+        self._capacity = self._found.capacity
         yield from obeyed(self._journal, Saturate(0, "capacity"))
         return self._capacity
 

@@ -8,8 +8,8 @@ from typing import Literal
 Word = Literal["not vulnerable", "recovers", "trapped", "undecided"]
 Method = Literal["probes", "direct probes", "prometheus", "threshold", "client", "none"]
 """How the amplification was measured: by patient probes through the same door, by probes past the gateway
-(``--probe-url``), by what a Prometheus query says the service received, as one over the highest utilization at
-which it came back (bisected), as what the client alone does, or not at all."""
+(``--probe-url``), by what a Prometheus query says the service received, as one over the highest utilization
+at which it came back (bisected), as what the client alone does, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class Advice:
 @dataclass(frozen=True, slots=True)
 class TriggerResult:
     """The finding. ``shots``: one, or several when the threshold was looked for; the first is at the asked
-    utilization and the verdict is its. ``threshold``: the highest utilization at which the service comes back,
-    1/A (at most 1), or bisected."""
+    utilization and the verdict is its. ``threshold``: the highest utilization at which the service comes
+    back, 1/A (at most 1), or bisected."""
 
     name: str
     verdict: Word
@@ -99,3 +99,5 @@ class TriggerResult:
     """Why the test stopped itself before the verdict, if it did."""
     interrupted_by: str | None = None
     warnings: tuple[str, ...] = ()
+    capacity_after_per_s: Interval | None = None
+    """Measured again at the end, if it had been found: what changed meanwhile changes A with it."""

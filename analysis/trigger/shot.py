@@ -91,13 +91,22 @@ class ShotTaken:
         return judgement
 
     def _seen_back(self, before: Baseline, push: Push, judgement: Judgement) -> Course[None]:
-        """Watch on until a service that was said to recover soon has done so; the verdict stands."""
+        """Watch on until a service that was said to recover soon has done so; the verdict stands, and what it
+        is measured by gets surer."""
         until_s = min(self._latest_s(push), push.end_s + SEEN_BACK_TIMEOUTS * self._timeout_s)
-        while judgement.recovered_s is None and self._journal.now_s < until_s:
+        latest = surest = judgement
+        while latest.recovered_s is None and self._journal.now_s < until_s:
             yield ()
-            judgement = replace(judgement, recovered_s=self._judged(before, push).recovered_s)
-        if self.shot is not None and judgement.recovered_s is not None:
-            self.shot = replace(self.shot, recovered_s=judgement.recovered_s)
+            latest = self._judged(before, push)
+            if _width(latest) < _width(surest):
+                surest = latest
+        if self.shot is not None:
+            self.shot = replace(
+                self.shot,
+                recovered_s=latest.recovered_s,
+                amplified_utilization=surest.amplified_utilization,
+                amplification=surest.amplification,
+            )
 
     def _latest_s(self, push: Push) -> float:
         """When the watch is over at the latest: in time for a rescue under the ceiling."""
@@ -199,6 +208,12 @@ class ShotTaken:
         last = self._journal.seen.probes[-1:]
         waits = [shot.deepest_wait_s or 0.0, *(probe.done_s - probe.sent_s for probe in last)]
         return max(self._timeout_s, *waits)
+
+
+def _width(judgement: Judgement) -> float:
+    """Of the interval of A, as a share of it; infinite without one."""
+    a = judgement.amplification
+    return math.inf if a is None else (a.high - a.low) / a.value
 
 
 def method_of(plan: TriggerPlan) -> Method:

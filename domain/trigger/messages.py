@@ -90,9 +90,9 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class ProbeLine:
-    """A patient probe that ended. ``attempts_before`` counts the attempts (of jobs, saturation and probes, this
-    one not) that had been sent when it was sent, ``rejected_before`` those of them that had been rejected or
-    refused by an error by then. ``server`` is the answer's Server header."""
+    """A patient probe that ended. ``attempts_before`` counts the attempts (of jobs, saturation and probes,
+    this one not) that had been sent when it was sent, ``rejected_before`` those of them that had been
+    rejected or refused by an error by then. ``server`` is the answer's Server header."""
 
     number: int
     sent_s: float
@@ -146,8 +146,8 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """Not the generator's: the harness was told to stop the test at ``t_s``. ``interrupted``: by a signal, and
-    not by a guard."""
+    """Not the generator's: the harness was told to stop the test at ``t_s``. ``interrupted``: by a signal,
+    and not by a guard."""
 
     t_s: float
     reason: str

@@ -49,7 +49,7 @@ class Ceiling:
     ``rate_per_s``: attempts of any kind in any one second. ``attempts``: in all. ``duration_s``: of the whole
     test, the rescue included."""
 
-    rate_per_s: float = 2000.0
+    rate_per_s: float = 5000.0
     attempts: int = 200_000
     duration_s: float = 600.0
 

@@ -1,7 +1,7 @@
 """The cases that the trigger test is judged by: a victim, a client, and what must come out.
 
-``python -m tests.victims.cases --out DIR [NAME …]`` runs them (all of them: some ten minutes) and prints the table
-of docs/trigger.md; some of them are run by the integration tests.
+``python -m tests.victims.cases --out DIR [NAME …]`` runs them, all of them in a quarter of an hour, and prints
+the table of docs/trigger.md; some are run by the integration tests.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def case(name: str) -> Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of a case; ``answers``: whether the service answered afterwards, asked by this program."""
+    """What came out of a case; ``answers``: whether the service answered afterwards, this program."""
 
     case: Case
     exit_code: int

@@ -51,7 +51,7 @@ def gunicorn(
 
 @contextmanager
 def single_threaded(log: Path, *, work_s: float = 0.005, backlog: int = 2048) -> Iterator[str]:
-    """``http.server.HTTPServer``: one request at a time, what waits is in the kernel's queue of ``backlog``."""
+    """``http.server.HTTPServer``: one request at a time; ``backlog`` wait in the kernel's queue."""
     port = free_port()
     command = [sys.executable, str(_HERE / "plain_server.py"), str(port), str(work_s), str(backlog)]
     with serving(command, port, log) as url:

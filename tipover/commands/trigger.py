@@ -118,7 +118,7 @@ def trigger(
         str | None, _option(GUARDS, "A bystander that must stay well.", "--health-url")
     ] = None,
     max_rate: Annotated[
-        float | None, _option(GUARDS, "Attempts in any second.  [default: 2000]", "--max-rate")
+        float | None, _option(GUARDS, "Attempts in any second.  [default: 5000]", "--max-rate")
     ] = None,
     max_attempts_total: Annotated[
         int | None, _option(GUARDS, "Attempts in all.  [default: 200000]", "--max-attempts-total")

@@ -26,7 +26,7 @@ def found(plan: TriggerPlan, service: Fifo) -> tuple[Interval, SimulatedTest]:
         try:
             test.give(list(next(course)))
         except StopIteration as done:
-            return done.value, test
+            return done.value.capacity, test
     raise AssertionError("it does not come to an end")
 
 

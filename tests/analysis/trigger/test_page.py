@@ -67,7 +67,7 @@ def test_verdict_advice_phases_plan_and_files_are_there() -> None:
         "2 timeouts of work in 500 ms",
         "patient probes",
         "1.21 (1.16–1.27)",
-        "at most, attempts of any kind in a second 2,000",
+        "at most, attempts of any kind in a second 5,000",
         "trigger-lines.jsonl",
         "The service was left healthy.",
     ):

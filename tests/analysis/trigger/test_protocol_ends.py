@@ -80,7 +80,7 @@ def test_a_service_too_fast_for_the_ceiling_is_a_fault_before_the_spike(
 ) -> None:
     """The generator's ceiling is not even reached."""
     service = Fifo(rate_per_worker=rate_per_worker, overhead_s=0.0003)
-    found = run(plan_for(), service, ceiling_per_s=2000.0)
+    found = run(plan_for(ceiling=Ceiling(rate_per_s=2000.0)), service, ceiling_per_s=2000.0)
     assert len(found.result.invalid_reasons) == 1
     assert words in found.result.invalid_reasons[0]
     assert found.commands(Load) == []

@@ -173,7 +173,7 @@ def test_a_variable_that_is_not_set_stops_the_run(
         (("--url", URL, "--locustfile", "no.py"), {"--locustfile"}),
         (("--url", URL, "--max-utilization", "60"), {"--max-utilization"}),
         (("no.toml",), {"PLAN"}),
-        (("--url", URL, "--capacity", "500", "--dry-run"), {"limits.rate_per_s"}),
+        (("--url", URL, "--capacity", "1200", "--dry-run"), {"limits.rate_per_s"}),
         (("--url", "http://10.1.2.3", "--dry-run"), {"target"}),
     ],
 )

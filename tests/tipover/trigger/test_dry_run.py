@@ -103,16 +103,16 @@ def test_the_largest_capacity_that_fits_is_the_largest() -> None:
     assert faults_in_fit(plan(), largest, LIMITS) == []
     (fault,) = faults_in_fit(plan(), largest * 1.001, LIMITS)
     assert fault.field == "limits.rate_per_s"
-    # 2,000 attempts/s are nine capacities, and four probes a second.
-    assert largest == pytest.approx((2000 - 4) / 9, rel=1e-6)
+    # 5,000 attempts/s are nine capacities, and four probes a second.
+    assert largest == pytest.approx((5000 - 4) / 9, rel=1e-6)
 
 
 def test_a_plan_that_does_not_fit_is_refused_once_the_capacity_is_known() -> None:
     """By the conductor that has just found it, and by the dry run to which it is given."""
-    with pytest.raises(ConfigurationError, match="up to 4,504 attempts in one second"):
-        check_plan(plan(), 500.0)
-    with pytest.raises(ConfigurationError, match=r"does not fit at a capacity of 500/s"):
-        dry_run(plan(capacity_per_s=500.0))
+    with pytest.raises(ConfigurationError, match="up to 10,804 attempts in one second"):
+        check_plan(plan(), 1200.0)
+    with pytest.raises(ConfigurationError, match=r"does not fit at a capacity of 1,200/s"):
+        dry_run(plan(capacity_per_s=1200.0))
     check_plan(plan(), 200.0)
 
 
@@ -146,7 +146,7 @@ def test_people_read_all_that_counts() -> None:
         "75%  GET /",
         "Authorization: ${TOKEN}",
         "6 times the baseline, leaves a queue of 2 timeouts",
-        "ceiling 2,000/s",
+        "ceiling 5,000/s",
         "trapped from a utilization of 1/A = 33.3%",
         "Aρ = 1.5, it never recovers by itself",
         "http://b/health must not fail for 2 s",

@@ -72,7 +72,7 @@ def test_both_records_hold_the_beginning_and_the_end(tmp_path: Path) -> None:
     }  # fmt: skip
     assert begun["allowed_by"] == ENTRY.to_json()
     assert begun["confirmed"] == "--yes"
-    assert begun["ceiling"] == {"rate_per_s": 2000.0, "attempts": 200_000, "duration_s": 600.0}
+    assert begun["ceiling"] == {"rate_per_s": 5000.0, "attempts": 200_000, "duration_s": 600.0}
     assert begun["plan_sha256"] == plan_hash({"dose": 2.0, "name": "n"})
     assert before <= datetime.fromisoformat(begun["started_at"]) <= datetime.now(UTC)
 
