@@ -49,8 +49,8 @@ def drift_sentence(before: Interval | None, after: Interval | None) -> str | Non
     apart = before.high < after.low or after.high < before.low
     if not apart or abs(after.value / before.value - 1.0) <= LARGE:
         return None
+    change = f"from {number(before.value)}/s to {number(after.value)}/s"
     return (
-        f"The capacity changed during the test, from {number(before.value)}/s to {number(after.value)}/s: the "
-        "utilization was another one than asked for, and A and the threshold are only as good as that. "
-        "The verdict and Aρ need no capacity."
+        f"The capacity changed during the test, {change}: the utilization was another one than asked for, and "
+        "A and the threshold are only as good as that. The verdict and Aρ need no capacity."
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from analysis.trigger.baseline import Baseline, baseline
 from analysis.trigger.course import Course, Journal
+from analysis.trigger.interval_words import interval_words
 from analysis.trigger.observations import Observations
 from analysis.trigger.push import Push, pushed, spike_that_fits
 from analysis.trigger.rescue import healthy_since, rescued
@@ -26,6 +27,8 @@ SHEDS_FROM = 5
 """Rejections since the spike began that show that a service sheds."""
 SEEN_BACK_TIMEOUTS = 1.5 * SLOW_TIMEOUTS
 """A service that is to be back soon is watched so long at most."""
+SURE_TIMEOUTS, SURE_WIDTH = 12.0, 0.2
+"""A trapped service is watched on until the interval of A is ±10%, but no longer than so."""
 RESERVE = 0.3
 """The share of the ceiling's duration at most that is kept for the rescue."""
 OUTDONE, OUTDONE_ERRORS = 1.2, 3.0
@@ -86,26 +89,39 @@ class ShotTaken:
                 break
             yield ()
         self._note(push, judgement)
-        if self._see_it_back and judgement.verdict == "recovers" and not judgement.slow:
-            yield from self._seen_back(before, push, judgement)
+        measured = judgement.amplification is not None
+        if self._see_it_back and (
+            (judgement.verdict == "recovers" and not judgement.slow)
+            or (judgement.verdict == "trapped" and measured)
+        ):
+            yield from self._watched_on(before, push, judgement)
         return judgement
 
-    def _seen_back(self, before: Baseline, push: Push, judgement: Judgement) -> Course[None]:
-        """Watch on until a service that was said to recover soon has done so; the verdict stands, and what it
-        is measured by gets surer."""
-        until_s = min(self._latest_s(push), push.end_s + SEEN_BACK_TIMEOUTS * self._timeout_s)
+    def _watched_on(self, before: Baseline, push: Push, judgement: Judgement) -> Course[None]:
+        """After the verdict, which stands: until a service that is soon to be back is, or until it is known
+        well how a trapped one fails."""
+        recovers = judgement.verdict == "recovers"
+        timeouts = SEEN_BACK_TIMEOUTS if recovers else SURE_TIMEOUTS
+        until_s = min(self._latest_s(push), push.end_s + timeouts * self._timeout_s)
         latest = surest = judgement
-        while latest.recovered_s is None and self._journal.now_s < until_s:
+        while self._journal.now_s < until_s:
+            if latest.recovered_s is not None or not (recovers or _width(surest) > SURE_WIDTH):
+                break
             yield ()
             latest = self._judged(before, push)
             if _width(latest) < _width(surest):
                 surest = latest
-        if self.shot is not None:
+        if self.shot is None:
+            return
+        if recovers:
+            self.shot = replace(self.shot, recovered_s=latest.recovered_s)
+        if surest is not judgement and surest.amplified_utilization is not None:
+            measured = interval_words(surest.amplified_utilization)
             self.shot = replace(
                 self.shot,
-                recovered_s=latest.recovered_s,
                 amplified_utilization=surest.amplified_utilization,
                 amplification=surest.amplification,
+                evidence=(*self.shot.evidence, f"Watched on after the verdict, Aρ is {measured}."),
             )
 
     def _latest_s(self, push: Push) -> float:

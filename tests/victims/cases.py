@@ -1,7 +1,7 @@
 """The cases that the trigger test is judged by: a victim, a client, and what must come out.
 
-``python -m tests.victims.cases --out DIR [NAME …]`` runs them, all of them in a quarter of an hour, and prints
-the table of docs/trigger.md; some are run by the integration tests.
+``python -m tests.victims.cases --out DIR [NAME …]`` runs them, all of them in a quarter of an hour, and
+prints the table of docs/trigger.md; some are run by the integration tests.
 """
 
 from __future__ import annotations
