@@ -49,8 +49,10 @@ gateways:
 	  else echo "$$program is not installed: its tests are skipped"; fi; \
 	done
 
+# What uses real sockets and clocks has the machine for itself.
 tests: setup
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile -m "not sockets"
+	$(BIN)/pytest -m sockets
 
 cases: setup gateways
 	$(BIN)/python -m tests.victims.cases

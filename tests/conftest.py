@@ -12,3 +12,6 @@ from hypothesis import settings
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+# pytest-xdist gives its workers the width of our terminal; output is tested as it is without one.
+os.environ.pop("COLUMNS", None)
