@@ -207,9 +207,9 @@ def _entries(name: str, hints: tuple[Any, ...], data: object, at: str, faults: l
 
 
 def _bytes(data: object, at: str, faults: list[Fault]) -> Any:
-    if isinstance(data, str):
-        return data.encode()
     try:
+        if isinstance(data, str):
+            return data.encode()
         if isinstance(data, Mapping) and set(data) == {"base64"}:
             return base64.b64decode(data["base64"], validate=True)
     except (binascii.Error, TypeError, ValueError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.lag import LagHistogram
+from loadgen.reasons import Reasons
 
 
 class Health:
@@ -25,6 +26,8 @@ class Health:
         self.first_refused = 0
         self.attempts = 0
         self.refused_sockets = 0
+        self.error_reasons = Reasons()
+        """Why attempts of any kind ended as errors."""
         self.recorder_fault: str | None = None
         self.stopped_by: str | None = None
         self._started = (time.monotonic(), time.process_time())
@@ -61,6 +64,7 @@ class Health:
             "cpu_ratio": (time.process_time() - self._started[1]) / elapsed,
             "cpu_ratio_peak": self.cpu_ratio_peak,
             "refused_sockets": self.refused_sockets,
+            "error_reasons": dict(self.error_reasons),
             "recorder_fault": self.recorder_fault,
             "stopped_by": self.stopped_by,
             "elapsed_s": elapsed,

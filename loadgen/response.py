@@ -211,7 +211,7 @@ class AttentiveReader(ResponseReader):
         return Heard(
             self._away_s(now_epoch_s) if self.status >= 400 else 0.0,
             pattern is None or pattern.search(body) is not None,
-            self._kept.get(b"server", "")[:_SERVER_CHARACTERS],
+            _printable(self._kept.get(b"server", "")[:_SERVER_CHARACTERS]),
         )
 
     def _away_s(self, now_epoch_s: float) -> float:
@@ -220,6 +220,11 @@ class AttentiveReader(ResponseReader):
         if _NUMBER.fullmatch(milliseconds):
             return min(float(milliseconds) / 1e3, MOST_PATIENCE_S)
         return retry_after_s(self._kept.get(b"retry-after", ""), now_epoch_s)
+
+
+def _printable(text: str) -> str:
+    """It is shown on terminals, and a peer may send the control characters of C1 (CSI among them)."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text)
 
 
 _RETRY_HEADERS = frozenset({b"retry-after", b"retry-after-ms"})

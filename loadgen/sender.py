@@ -12,7 +12,6 @@ from loadgen.connection import AttemptError, DeadlineError, NoSocketError
 from loadgen.destination import Destination
 from loadgen.health import Health
 from loadgen.pool import ConnectionPool
-from loadgen.reasons import Reasons
 from loadgen.request import Job, Request, RequestEncoder
 from loadgen.response import MAX_ANSWER_BYTES, AnswerOptions
 from loadgen.tls import TlsClient
@@ -26,7 +25,7 @@ class HttpSender:
     are answers like any other: they are never followed. ``ca_file``: whom an https destination's certificate
     may be by, if not by the system's authorities.
 
-    ``errors`` counts the attempts that ended as an error by why they did.
+    ``health`` is told why attempts ended as errors.
     """
 
     def __init__(
@@ -59,7 +58,6 @@ class HttpSender:
         self._make_request = make_request
         self._is_success = is_success
         self._health = health
-        self.errors = Reasons()
 
     def __call__(self, job: Job, attempt: int, timeout_s: float) -> tuple[Outcome, int, float]:
         """One attempt under one deadline; see ``wire.Sender``."""
@@ -97,4 +95,4 @@ class HttpSender:
     def _note(self, error: AttemptError) -> None:
         if isinstance(error, NoSocketError):
             self._health.refused_sockets += 1
-        self.errors.note(str(error))
+        self._health.error_reasons.note(str(error))

@@ -186,10 +186,13 @@ ENDLESS: dict[str, Behaviour] = {
 
 
 @contextmanager
-def serving(behaviour: Behaviour, tls: ssl.SSLContext | None = None) -> Iterator[ServerLog]:
-    """A server on a free port of 127.0.0.1 whose every connection is handled by ``behaviour``, under TLS if
-    there is a context."""
-    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+def serving(
+    behaviour: Behaviour, tls: ssl.SSLContext | None = None, listener: socket.socket | None = None
+) -> Iterator[ServerLog]:
+    """A server on a free port of 127.0.0.1 (or on ``listener``) whose every connection is handled by
+    ``behaviour``, under TLS if there is a context."""
+    if listener is None:
+        listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
     log, over = ServerLog(listener.getsockname()[1]), threading.Event()
 
     def handle(connection: socket.socket) -> None:

@@ -14,12 +14,16 @@ pass: it is reported here, with ``--json`` as JSON on stdout.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,7 +40,23 @@ COMMANDS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with these arguments (the process's own by default) and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _have_streams()
     _never_fail_to_encode()
+    try:
+        return _run(given)
+    except (BrokenPipeError, SystemExit):
+        # Whoever reads our output has gone; click and rich raise SystemExit(1) then, which would read as a
+        # finding. A shell says this of a program that a closed pipe ends.
+        _write_nowhere()
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            print(f"tipover: the answer could not be written: {error}", file=sys.stderr)
+        _write_nowhere()
+        return ExitCode.INVALID_RUN
+
+
+def _run(given: list[str]) -> int:
     try:
         code = build_app()(args=given, prog_name="tipover", standalone_mode=False)
     except TipoverError as error:
@@ -57,11 +77,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(code or ExitCode.CONFIRMED)
 
 
+def _have_streams() -> None:
+    """A stream that was closed before the start leads nowhere, and its number is given to nothing else."""
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
+
+
 def _never_fail_to_encode() -> None:
     """Letters that the streams cannot write become question marks: the answer matters more than a ρ."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _write_nowhere() -> None:
+    """What is still to be flushed at exit would fail, and Python's status for that is 120."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def build_app() -> typer.Typer:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from analysis.trigger.result import Interval, Word
 
-NARROW = 0.05
-MOST_SHOTS = 6
-LOWEST, HIGHEST = 0.1, 0.95
+NARROW, NARROW_SHARE = 0.05, 0.15
+"""Wide enough to go on: more than this, or than this share of its middle, so that A = 1/ρ* is known to a few
+percent where the threshold is low, too."""
+MOST_SHOTS = 7
+LOWEST, HIGHEST = 0.05, 0.95
 BELOW, ABOVE = 0.9, 1.1
 """Where to look first, in units of 1/A, if A has been measured."""
 
@@ -46,14 +50,15 @@ class ThresholdSearch:
         """What to try next; None when the bracket is narrow, or no more shots are allowed."""
         floor = LOWEST if self.low is None else self.low
         top = HIGHEST if self.high is None else self.high
-        # A first shot beyond these ends leaves no room on that side.
-        if self.over or self.shots >= MOST_SHOTS or top - floor < NARROW:
+        # Half-way by their ratio, since A is one over it. A first shot beyond these ends leaves no room on
+        # that side.
+        if self.over or self.shots >= MOST_SHOTS or _narrow(floor, top):
             return None
         if self._amplification is not None:
             guess = (BELOW if self.low is None else ABOVE) / self._amplification
             if (self.low is None or self.high is None) and floor < guess < top:
                 return guess
-        return (floor + top) / 2.0
+        return math.sqrt(floor * top)
 
     @property
     def threshold(self) -> Interval | None:
@@ -61,3 +66,7 @@ class ThresholdSearch:
         if self.low is None or self.high is None or self.low >= self.high:
             return None
         return Interval((self.low + self.high) / 2.0, self.low, self.high)
+
+
+def _narrow(low: float, high: float) -> bool:
+    return high - low < min(NARROW, NARROW_SHARE * (low + high) / 2.0)

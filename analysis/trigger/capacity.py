@@ -32,6 +32,8 @@ GAIN = 0.05
 """A doubling that gains less is past the knee."""
 NEARLY_DOUBLE = 0.6
 """Up to a gain of so much there was hardly any waiting."""
+NEXT_DEEPER = 3.0
+"""Times the deepest wait, which is then the timeout itself: what the next step may be expected to wait."""
 SHARE_OF_CEILING = 0.8
 LEAST_VARIATION = 0.7
 _SETTLING_S = 2.0 * TICK_EVERY_S
@@ -98,7 +100,8 @@ def throughput(seen: Observations, in_flight: int, start_s: float, end_s: float)
 class CapacitySearch:
     """Which concurrency to try next, from the throughputs of those tried: 1, 2, 4, … up to the knee.
 
-    ``deepest_wait_s``: no step is taken beyond one in which a request waits longer than this for its turn.
+    ``deepest_wait_s``: no step is taken beyond one in which a request waits clearly longer than this for its
+    turn, nor one in which it would wait more than three times as long if nothing were gained.
     """
 
     def __init__(self, deepest_wait_s: float) -> None:
@@ -121,7 +124,7 @@ class CapacitySearch:
         """The throughput of the concurrency last tried."""
         self.steps.append(step)
         self.knee = self._past_the_knee()
-        self.deep = self._too_deep(step)
+        self.deep = self._too_deep(step) or self._next_too_deep()
 
     def wait_s(self, step: Throughput) -> float:
         """How much longer a request takes than one that never waits: its turn in the queue. What that takes
@@ -145,6 +148,14 @@ class CapacitySearch:
             step.cautious_error, LEAST_VARIATION / math.sqrt(sum(one.answers for one in self._alone()))
         )
         return self.wait_s(step) - _SURE * error_s > self._deepest_wait_s
+
+    def _next_too_deep(self) -> bool:
+        """Whether requests have begun to wait, and would wait too long with twice as many in flight: however
+        uncertain a slow service's latency is, it is not pushed any further."""
+        if len(self.steps) < 2 or _gain(*self.steps[-2:]) >= NEARLY_DOUBLE:
+            return False
+        last = self.steps[-1]
+        return self.wait_s(last) + last.latency_s > NEXT_DEEPER * self._deepest_wait_s
 
     @property
     def best(self) -> Throughput:

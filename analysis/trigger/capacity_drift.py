@@ -1,6 +1,7 @@
 """A capacity that is measured before and after the shots: what changed meanwhile changes A with it.
 
-Aρ and the verdict need no capacity. A = Aρ·C/λ does, that of the time of the watch, which lies between.
+Aρ needs no capacity, nor does a verdict by it. A = Aρ·C/λ does, that of the time of the watch, which lies
+between; and so does "not vulnerable", which compares with a plain service.
 """
 
 from __future__ import annotations
@@ -42,6 +43,30 @@ def with_both_capacities(
     )
 
 
+def with_verdicts_at_both(
+    shots: Sequence[Shot], before: Interval | None, after: Interval | None, client_amplification: float
+) -> tuple[Shot, ...]:
+    """The shots, none of them called not vulnerable only because the service came to be faster meanwhile.
+
+    That verdict says that a plain service would have stayed failed, or that an attempt cost less work; with
+    the capacity that it had in the end neither need be so. It came back: that is what is left.
+    """
+    if drift_sentence(before, after) is None or before is None or after is None:
+        return tuple(shots)
+    if after.value <= before.value or client_amplification <= 1.0:
+        return tuple(shots)
+    grown = (
+        f"Its capacity grew during the test, from {number(before.value)}/s to {number(after.value)}/s, so it "
+        "may have come back by that, and not because failures add no load."
+    )
+    return tuple(
+        replace(shot, verdict="recovers", evidence=(grown, *shot.evidence))
+        if shot.verdict == "not vulnerable"
+        else shot
+        for shot in shots
+    )
+
+
 def drift_sentence(before: Interval | None, after: Interval | None) -> str | None:
     """What is to be said if the capacity has changed by more than 10%, and by more than chance."""
     if before is None or after is None:
@@ -51,6 +76,6 @@ def drift_sentence(before: Interval | None, after: Interval | None) -> str | Non
         return None
     change = f"from {number(before.value)}/s to {number(after.value)}/s"
     return (
-        f"The capacity changed during the test, {change}: the utilization was another one than asked for, and "
-        "A and the threshold are only as good as that. The verdict and Aρ need no capacity."
+        f"The capacity changed during the test, {change}: the utilization was another one than asked for, "
+        "and A and the threshold are only as good as that. Aρ needs no capacity."
     )

@@ -53,6 +53,8 @@ class Journal:
             known.take(probe)
         for done in takewhile(lambda one: one.t_s <= tick.t_s, seen.obeyed[len(known.obeyed) :]):
             known.take(done)
+        for trouble in takewhile(lambda one: one.t_s <= tick.t_s, seen.troubles[len(known.troubles) :]):
+            known.take(trouble)
         known.received = [one for one in received if one[0] <= tick.t_s]
         known.take(tick)
         self.now_s = tick.t_s

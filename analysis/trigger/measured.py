@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from analysis.trigger.observations import Observations
 from analysis.trigger.offer import attempts_a_job
-from analysis.trigger.received import received_amplification
+from analysis.trigger.past_gateway import slope_past_gateway
+from analysis.trigger.received import counts_only_begun, received_per_attempt
 from analysis.trigger.result import Interval, Method
 from analysis.trigger.shot_context import ShotContext
-from analysis.trigger.slope import Slope, amplified_utilization
+from analysis.trigger.slope import ANSWERED, Slope, amplified_utilization
 from analysis.wording import number, percent, seconds
 
 
@@ -64,25 +65,35 @@ def _probed(seen: Observations, shot: ShotContext) -> Measured:
     )
     if made is None:
         return Measured()
-    direct, capacity = shot.method == "direct probes", shot.capacity_per_s
-    # Past a gateway its retries are to be measured: those of the spike's attempts still come up to T later.
-    slope = amplified_utilization(
-        seen.probes_sent(shot.spike_start_s),
-        made.value * shot.arrival_rate_per_s,
-        from_s=shot.settled_s + shot.timeout_s if direct else shot.spike_start_s,
-        timeout_s=shot.timeout_s,
-        confidence=shot.confidence,
-        own_per_s=shot.probe_rate_per_s,
-        probe_work_s=1.0 / capacity.value if direct and capacity is not None else None,
-        rejected_count=direct,
-        plain_from_s=shot.settled_s,
-    )
+    slope = _slope(seen, shot, made.value * shot.arrival_rate_per_s)
     if slope is None:
         return Measured()
+    capacity = shot.capacity_per_s
     amplified = _product(slope.amplified_utilization, made.times(1.0 / made.value))
     share = None if capacity is None else _product(slope.work_s, capacity)
     amplification = None if share is None else _product(share, made)
     return Measured(amplified, amplification, share, shot.method, slope, _sentences(slope, made, share))
+
+
+def _slope(seen: Observations, shot: ShotContext, offered_per_s: float) -> Slope | None:
+    capacity = shot.capacity_per_s
+    if shot.method == "direct probes" and capacity is not None:
+        return slope_past_gateway(seen, shot, offered_per_s=offered_per_s, probe_work_s=1.0 / capacity.value)
+    return amplified_utilization(
+        seen.probes_sent(shot.spike_start_s),
+        offered_per_s,
+        from_s=shot.spike_start_s,
+        timeout_s=shot.timeout_s,
+        confidence=shot.confidence,
+        own_per_s=shot.probe_rate_per_s,
+        plain_from_s=shot.settled_s,
+    )
+
+
+def measured_from_s(settled_s: float, timeout_s: float, method: Method) -> float:
+    """From when on the waits show the service as it will stay: once the spike's retries have gone, a hidden
+    layer's of the last of them included."""
+    return settled_s + (0.0 if method == "probes" else timeout_s)
 
 
 def _sentences(slope: Slope, made: Interval, share: Interval | None) -> tuple[str, ...]:
@@ -102,26 +113,49 @@ def _sentences(slope: Slope, made: Interval, share: Interval | None) -> tuple[st
 
 
 def _received(seen: Observations, shot: ShotContext) -> Measured:
-    amplification = received_amplification(
-        shot.received_counts,
+    capacity = shot.capacity_per_s
+    made = attempts_a_job(
+        shot.client,
+        shot.arrival_rate_per_s,
         seen,
-        shot.settled_s + shot.timeout_s,  # a hidden layer's retries of the last ones come up to T later
-        timeout_s=shot.timeout_s,
+        spike_end_s=shot.spike_end_s,
         confidence=shot.confidence,
     )
-    capacity = shot.capacity_per_s
-    if amplification is None or capacity is None:
+    if made is None or capacity is None:
         return Measured()
-    rate = shot.arrival_rate_per_s
+    from_s = measured_from_s(shot.settled_s, shot.timeout_s, shot.method)
+    begun = counts_only_begun(
+        shot.received_counts, seen, shot.spike_start_s, from_s + shot.timeout_s, capacity.value
+    )
+    if begun is not None:
+        return Measured(evidence=(begun,))
+    each = received_per_attempt(
+        shot.received_counts,
+        seen,
+        from_s,
+        timeout_s=shot.timeout_s,
+        confidence=shot.confidence,
+        probes_pass=not _mostly_answered(seen, shot),
+    )
+    if each is None:
+        return Measured()
+    amplification, rate = _product(each, made), shot.arrival_rate_per_s
     amplified = Interval(
         amplification.value * rate / capacity.value,
         amplification.low * rate / capacity.high,
         amplification.high * rate / capacity.low,
     )
     said = (
-        f"The service received {number(amplification.value)} attempts per job while it failed (Prometheus)."
+        f"While it failed the service received {number(each.value)} attempts for each one sent (Prometheus); "
+        f"the client makes {number(made.value)} a job: {number(amplification.value)}."
     )
     return Measured(amplified, amplification, None, "prometheus", None, (said,))
+
+
+def _mostly_answered(seen: Observations, shot: ShotContext) -> bool:
+    """Whether probes are answered while attempts fail: then nobody tries them again on the way."""
+    probes = seen.probes_sent(shot.spike_start_s)
+    return 2 * sum(probe.outcome in ANSWERED for probe in probes) > len(probes)
 
 
 def _product(one: Interval, other: Interval) -> Interval:

@@ -20,6 +20,7 @@ from domain.trigger.messages import (
     StopAsked,
     Stopped,
     Tick,
+    Troubles,
     line_from_json,
 )
 
@@ -41,6 +42,8 @@ class Observations:
         self.obeyed: list[Obeyed] = []
         self.received: list[tuple[float, float]] = []
         """When, and what a query had counted by then."""
+        self.troubles: list[Troubles] = []
+        """Why attempts ended as errors; each has all reasons up to its time."""
         self.stop_asked: StopAsked | None = None
         """The first one, if the harness was told to stop."""
         self._times: list[float] = []
@@ -56,12 +59,19 @@ class Observations:
             self.obeyed.append(line)
         elif isinstance(line, Received):
             self.received.append((line.t_s, line.value))
+        elif isinstance(line, Troubles):
+            self.troubles.append(line)
         elif isinstance(line, StopAsked):
             self.stop_asked = self.stop_asked or line
         elif isinstance(line, Started):
             self.started = line
         else:
             self.stopped = line
+
+    @property
+    def error_reasons(self) -> dict[str, int]:
+        """Why attempts of any kind ended as errors up to now, and how many did."""
+        return dict(self.troubles[-1].reasons) if self.troubles else {}
 
     @property
     def now_s(self) -> float:

@@ -13,6 +13,7 @@ from analysis.trigger.against import Comparison
 from analysis.trigger.assertions import AssertionCheck
 from analysis.trigger.observations import Observations
 from analysis.trigger.result import Shot, TriggerResult
+from analysis.trigger.troubles import reason_rows
 from analysis.web_page import picture_uri, rendered
 from analysis.wording import percent
 from domain.trigger.plan import TriggerPlan
@@ -100,6 +101,7 @@ def render(
         compared=against.summary(comparison) if comparison else "",
         plots=[(plot, picture_uri(plot.png)) for plot in plots],
         remarks=words.remarks(result),
+        error_reasons=reason_rows(result.error_reasons),
         bar=bar(result),
         threshold_method=words.threshold_method(result),
         findings=tables.finding_rows(plan, result),

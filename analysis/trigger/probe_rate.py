@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from analysis.wording import number, percent
 from domain.trigger.plan import TriggerPlan
-from domain.trigger.spike import MOST_PROBE_SHARE, PROBES_A_TIMEOUT, probe_rate_per_s
-
-LEAST_PER_TIMEOUT = 1.0
+from domain.trigger.spike import (
+    LEAST_PROBES_A_TIMEOUT,
+    MOST_PROBE_SHARE,
+    PROBES_A_TIMEOUT,
+    probe_rate_per_s,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class ProbeRate:
 
 
 def probe_rate(plan: TriggerPlan, capacity_per_s: float) -> ProbeRate:
-    """The plan's rate, or else four a timeout, at most 3% of the capacity, but at least one a timeout.
+    """The rate of ``probe_rate_per_s``, and which part of its rule it comes from.
 
     Probes are work like any other: they are part of the load, and never retried.
     """
@@ -28,11 +31,11 @@ def probe_rate(plan: TriggerPlan, capacity_per_s: float) -> ProbeRate:
     rate = probe_rate_per_s(plan, capacity_per_s)
     if plan.probing.rate_per_s is not None:
         why = "as asked"
-    elif rate * timeout_s < LEAST_PER_TIMEOUT:
-        rate, why = LEAST_PER_TIMEOUT / timeout_s, "one a timeout"
-    elif rate * timeout_s < PROBES_A_TIMEOUT:
+    elif MOST_PROBE_SHARE * capacity_per_s >= PROBES_A_TIMEOUT / timeout_s:
+        why = "four a timeout"
+    elif MOST_PROBE_SHARE * capacity_per_s >= LEAST_PROBES_A_TIMEOUT / timeout_s:
         why = f"at most {percent(MOST_PROBE_SHARE)} of capacity"
     else:
-        why = "four a timeout"
+        why = "one a timeout"
     share = percent(rate / capacity_per_s)
     return ProbeRate(rate, f"{number(rate)} patient probes/s ({why}), {share} of capacity")

@@ -13,15 +13,16 @@ from typing import Any
 from analysis.trigger.advice import advice
 from analysis.trigger.bisection import ThresholdSearch, came_back
 from analysis.trigger.capacity import AGAIN_AT_MOST_S, FoundCapacity, capacity_again, capacity_found
-from analysis.trigger.capacity_drift import drift_sentence, with_both_capacities
-from analysis.trigger.course import Course, Halted, Journal, attempts_sent, obeyed
+from analysis.trigger.capacity_drift import drift_sentence, with_both_capacities, with_verdicts_at_both
+from analysis.trigger.course import Course, Halted, Journal, attempts_sent, obeyed, waited
 from analysis.trigger.observations import Observations
 from analysis.trigger.probe_rate import probe_rate
 from analysis.trigger.push import faults_in_size
 from analysis.trigger.reach import reached
 from analysis.trigger.rescue import left_healthy
 from analysis.trigger.result import Advice, Interval, Shot, TriggerResult
-from analysis.trigger.shot import Judge, Setting, ShotTaken, rescue_until_s
+from analysis.trigger.room import looked_until_s, rescue_until_s
+from analysis.trigger.shot import Judge, Setting, ShotTaken
 from analysis.trigger.threshold import threshold_of, with_bisected_amplification
 from analysis.trigger.watch import judge as judge_by_probes
 from analysis.wording import seconds
@@ -123,6 +124,8 @@ class Protocol:
         """What the test has found up to now."""
         shots = tuple(taken.shot for taken in self._shots if taken.shot is not None)
         shots = with_both_capacities(shots, self._capacity, self._capacity_after)
+        client_a = self.plan.client.amplification
+        shots = with_verdicts_at_both(shots, self._capacity, self._capacity_after, client_a)
         bracket = self._search.threshold if self.plan.find_threshold else None
         threshold, method = threshold_of(shots, bracket)
         shots = with_bisected_amplification(shots, threshold, method)
@@ -149,6 +152,7 @@ class Protocol:
             interrupted_by=self._interrupted_by(seen),
             warnings=(*self._warnings, *([] if drift is None else [drift]), *warnings),
             capacity_after_per_s=self._capacity_after,
+            error_reasons=seen.error_reasons,
         )
 
     # What ends a test.
@@ -209,7 +213,7 @@ class Protocol:
             raise Halted(*faults)
         probing = probe_rate(self.plan, capacity.value)
         self._journal.said = f"{self._journal.said}; {probing.said}".lstrip("; ")
-        setting = Setting(capacity, probing.rate_per_s, self._judge)
+        setting = Setting(capacity, probing.rate_per_s, self._judge, self._limits)
         yield from self._shot(self.plan, setting)
         while self.plan.find_threshold and (utilization := self._search.next_utilization) is not None:
             plan = _later(self.plan, utilization)
@@ -230,7 +234,9 @@ class Protocol:
         self._journal.enter("capacity", self._journal.now_s)
         self._found = yield from capacity_found(self._journal, self.plan)
         self._capacity = self._found.capacity
-        yield from obeyed(self._journal, Saturate(0, "capacity"))
+        ended_s = yield from obeyed(self._journal, Saturate(0, "capacity"))
+        # What is still in flight would be a queue that the baseline begins with.
+        yield from waited(self._journal, ended_s + self._found.in_flight / self._capacity.value)
         return self._capacity
 
     def _shot(self, plan: TriggerPlan, setting: Setting) -> Course[None]:
@@ -264,7 +270,8 @@ class Protocol:
         tried = any(taken.shot is not None for taken in self._shots)
         if self._shots and not tried:
             return rescue_until_s(self._journal, self.plan)
-        return self._journal.now_s + max(CHECK_TIMEOUTS * self.plan.client.timeout_s, CHECK_AT_LEAST_S)
+        looked_s = max(CHECK_TIMEOUTS * self.plan.client.timeout_s, CHECK_AT_LEAST_S)
+        return looked_until_s(self._journal, self.plan, looked_s)
 
     # What it comes to.
 

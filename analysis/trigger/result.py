@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Word = Literal["not vulnerable", "recovers", "trapped", "undecided"]
@@ -101,3 +102,5 @@ class TriggerResult:
     warnings: tuple[str, ...] = ()
     capacity_after_per_s: Interval | None = None
     """Measured again at the end, if it had been found: what changed meanwhile changes A with it."""
+    error_reasons: Mapping[str, int] = field(default_factory=dict)
+    """Why attempts of any kind ended as errors (not: timeouts, or statuses), and how many did."""

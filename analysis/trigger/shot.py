@@ -10,12 +10,15 @@ from analysis.trigger.baseline import Baseline, baseline
 from analysis.trigger.course import Course, Journal
 from analysis.trigger.interval_words import interval_words
 from analysis.trigger.observations import Observations
+from analysis.trigger.outdone import outdone_capacity
 from analysis.trigger.push import Push, pushed, spike_that_fits
 from analysis.trigger.rescue import healthy_since, rescued
 from analysis.trigger.result import Interval, Method, Shot
+from analysis.trigger.room import affords, refuse_without_time, rescue_until_s, watched_until_s
 from analysis.trigger.shot_context import ShotContext
 from analysis.trigger.watch import SLOW_TIMEOUTS, Judgement
 from analysis.wording import number, seconds
+from domain.sockets import SocketLimits
 from domain.trigger.plan import TriggerPlan
 
 Judge = Callable[[Observations, ShotContext], Judgement]
@@ -29,10 +32,6 @@ SEEN_BACK_TIMEOUTS = 1.5 * SLOW_TIMEOUTS
 """A service that is to be back soon is watched so long at most."""
 SURE_TIMEOUTS, SURE_WIDTH = 12.0, 0.2
 """A trapped service is watched on until the interval of A is ±10%, but no longer than so."""
-RESERVE = 0.3
-"""The share of the ceiling's duration at most that is kept for the rescue."""
-OUTDONE, OUTDONE_ERRORS = 1.2, 3.0
-"""A service that answers so much more than its capacity, and by so many standard errors, has a larger one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,7 @@ class Setting:
     capacity: Interval
     probe_rate_per_s: float
     judge: Judge
+    limits: SocketLimits
 
 
 class ShotTaken:
@@ -59,6 +59,8 @@ class ShotTaken:
         self._see_it_back = see_it_back
         self._timeout_s = plan.client.timeout_s
         self._rate_per_s = plan.utilization * setting.capacity.value
+        self._outdone: str | None = None
+        self._pushed_s: float | None = None
         self.shot: Shot | None = None
         self.slowly = False
 
@@ -71,15 +73,30 @@ class ShotTaken:
             spike = spike_that_fits(dosed, capacity)
             if spike is None:
                 break
+            if not number_of_push:
+                refuse_without_time(self._journal, self._plan, spike)
+            elif not affords(self._journal, dosed, spike, setting.capacity, setting.limits):
+                break
             push = yield from pushed(self._journal, spike, self._rate_per_s, capacity, self._timeout_s)
+            self._pushed_s = push.start_s if self._pushed_s is None else self._pushed_s
             judgement = yield from self._watched(before, push)
             if judgement.pushed:
                 break
         yield from self._rescued()
+        self._note_deepest()
+
+    def _note_deepest(self) -> None:
+        """The longest wait of any probe since the spike: most come back after the verdict."""
+        shot = self.shot
+        if shot is None or self._pushed_s is None:
+            return
+        waits = [probe.done_s - probe.sent_s for probe in self._journal.seen.probes_sent(self._pushed_s)]
+        if waits:
+            self.shot = replace(shot, deepest_wait_s=max(shot.deepest_wait_s or 0.0, *waits))
 
     def _watched(self, before: Baseline, push: Push) -> Course[Judgement]:
         """Watch until the judge has a verdict, or sees that it was not pushed, or time is over; note it."""
-        latest_s = self._latest_s(push)
+        latest_s = watched_until_s(self._plan, push.end_s)
         while True:
             judgement = self._judged(before, push)
             self._journal.said = _going_on(judgement)
@@ -102,7 +119,7 @@ class ShotTaken:
         well how a trapped one fails."""
         recovers = judgement.verdict == "recovers"
         timeouts = SEEN_BACK_TIMEOUTS if recovers else SURE_TIMEOUTS
-        until_s = min(self._latest_s(push), push.end_s + timeouts * self._timeout_s)
+        until_s = min(watched_until_s(self._plan, push.end_s), push.end_s + timeouts * self._timeout_s)
         latest = surest = judgement
         while self._journal.now_s < until_s:
             if latest.recovered_s is not None or not (recovers or _width(surest) > SURE_WIDTH):
@@ -115,6 +132,9 @@ class ShotTaken:
             return
         if recovers:
             self.shot = replace(self.shot, recovered_s=latest.recovered_s)
+        elif latest.recovered_s is not None:
+            self._note_back_after_all(latest.recovered_s)
+            return
         if surest is not judgement and surest.amplified_utilization is not None:
             measured = interval_words(surest.amplified_utilization)
             self.shot = replace(
@@ -124,11 +144,23 @@ class ShotTaken:
                 evidence=(*self.shot.evidence, f"Watched on after the verdict, Aρ is {measured}."),
             )
 
-    def _latest_s(self, push: Push) -> float:
-        """When the watch is over at the latest: in time for a rescue under the ceiling."""
-        kept_s = min(self._plan.rescue_s, RESERVE * self._plan.ceiling.duration_s)
-        watched_s = push.end_s + self._plan.watch_timeouts * self._timeout_s
-        return min(watched_s, self._plan.ceiling.duration_s - kept_s)
+    def _note_back_after_all(self, recovered_s: float) -> None:
+        """A service that was called trapped, and then came back while it was watched on, was not."""
+        shot = self.shot
+        if shot is None or shot.decided_s is None:
+            return
+        why = (
+            f"After {seconds(shot.decided_s)} it was called trapped, but it came back by itself "
+            f"{seconds(recovered_s)} after the end of the spike. Did its capacity grow, does it shed "
+            "late, or is its full queue hardly longer than the timeout?"
+        )
+        self.shot = replace(
+            shot,
+            verdict="recovers",
+            decided_s=self._journal.now_s - shot.spike_end_s,
+            recovered_s=recovered_s,
+            evidence=(why, *shot.evidence),
+        )
 
     def _judged(self, before: Baseline, push: Push) -> Judgement:
         plan, setting = self._plan, self._setting
@@ -153,26 +185,19 @@ class ShotTaken:
     def _note(self, push: Push, judgement: Judgement) -> None:
         """Keep what the judge said, unless what was seen makes it no verdict or one of another kind."""
         shot = _shot(self._plan, push, judgement, self._journal.now_s - push.end_s)
-        outdone = self._outdone(push)
+        self._outdone = self._outdone or outdone_capacity(
+            self._journal.seen,
+            (push.start_s, push.end_s),
+            self._setting.capacity,
+            self._timeout_s,
+            not_vulnerable=shot.verdict == "not vulnerable",
+        )
+        outdone = self._outdone
         if outdone is not None and shot.verdict != "trapped":
             shot = replace(shot, verdict="undecided", decided_s=None, evidence=(*shot.evidence, outdone))
         elif not judgement.pushed:
             shot = self._not_pushed(shot, push)
         self.shot, self.slowly = shot, judgement.slow
-
-    def _outdone(self, push: Push) -> str | None:
-        """Why the capacity must be larger than is thought, if more was answered since the spike began: then
-        the push was smaller, and so was the utilization."""
-        lasted_s = push.end_s + self._timeout_s - push.start_s
-        answered = self._journal.seen.counted("answered", push.start_s, push.start_s + lasted_s)
-        most = self._setting.capacity.high * lasted_s
-        if answered <= OUTDONE * most + OUTDONE_ERRORS * math.sqrt(most):
-            return None
-        return (
-            f"From the start of the spike it answered {number(answered / lasted_s)}/s for "
-            f"{seconds(lasted_s)}, more than its capacity of {number(self._setting.capacity.value)}/s: the "
-            "capacity is larger than that, so it was neither pushed as far nor as busy as asked."
-        )
 
     def _not_pushed(self, shot: Shot, push: Push) -> Shot:
         """The same shot, of a service whose queue did not grow, with why: it sheds, or nobody knows."""
@@ -220,10 +245,13 @@ class ShotTaken:
         return of_client if measured is None or math.isinf(of_client) else max(1.0, measured.high)
 
     def _backlog_s(self, shot: Shot) -> float:
-        """The queue in seconds, as far as is known: the shot's deepest wait, or that of the last probe."""
+        """The queue in seconds, as far as is known: the shot's deepest wait, or that of the last probe, and
+        what has come in since that was sent: its wait w is now a queue of about w·Aρ."""
         last = self._journal.seen.probes[-1:]
         waits = [shot.deepest_wait_s or 0.0, *(probe.done_s - probe.sent_s for probe in last)]
-        return max(self._timeout_s, *waits)
+        amplified = shot.amplified_utilization
+        growth = 1.0 if amplified is None else max(1.0, amplified.value)
+        return max(self._timeout_s, growth * max(waits))
 
 
 def _width(judgement: Judgement) -> float:
@@ -237,12 +265,6 @@ def method_of(plan: TriggerPlan) -> Method:
     if plan.guards.received_query is not None:
         return "prometheus"
     return "direct probes" if plan.target.probe_url is not None else "probes"
-
-
-def rescue_until_s(journal: Journal, plan: TriggerPlan) -> float:
-    """When a rescue that begins now ends: in time for a last look before the ceiling's duration is over."""
-    last_look_s = min(5.0 * plan.client.timeout_s + 1.0, 0.05 * plan.ceiling.duration_s)
-    return min(journal.now_s + plan.rescue_s, plan.ceiling.duration_s - last_look_s)
 
 
 def _going_on(judgement: Judgement) -> str:

@@ -14,6 +14,7 @@ from matplotlib.ticker import FuncFormatter
 
 from analysis.plots.canvas import BLUE, GREY, INK, VERMILLION, Plot, highest, say_nothing_recorded, thousands
 from analysis.plots.wait import draw_timeout
+from analysis.trigger.measured import measured_from_s
 from analysis.trigger.observations import Floats, Observations
 from analysis.trigger.result import Shot, TriggerResult
 from analysis.trigger.settling import settling_s
@@ -96,10 +97,11 @@ def draw_wait(plan: TriggerPlan, result: TriggerResult, seen: Observations) -> P
         say_nothing_recorded(sheet, "no probe came back")
     handles.append(draw_timeout(sheet.axes, plan.client.timeout_s))
     if result.shots:
-        handles += _draw_shot(sheet.axes, plan, result.shots[0], found, end_s)
+        watched_to_s = _watched_to_s(result, result.shots[0], end_s)
+        handles += _draw_shot(sheet.axes, plan, result.shots[0], found, watched_to_s)
     sheet.axes.set_ylim(0, max(1.15 * found.longest_s, 1.6 * plan.client.timeout_s))
     sheet.axes.yaxis.set_major_formatter(FuncFormatter(thousands))
-    alt = f"Waits of patient probes over the time they were sent, against the timeout. {title}."
+    alt = f"Waits of {_probes(plan)} over the time they were sent, against the timeout. {title}."
     return Plot(NAME, title, CAPTION, alt, sheet.png(handles))
 
 
@@ -124,24 +126,33 @@ def _draw_marks(axes: Axes, found: Marks) -> list[Artist]:
     return handles
 
 
-def _draw_shot(axes: Axes, plan: TriggerPlan, shot: Shot, found: Marks, end_s: float) -> list[Artist]:
+def _watched_to_s(result: TriggerResult, shot: Shot, end_s: float) -> float:
+    """When the verdict was taken, or without one the end of the watch: probes sent later measured nothing."""
+    if shot.decided_s is not None:
+        return shot.spike_end_s + shot.decided_s
+    ends = [phase.end_s for phase in result.phases if phase.name == "watch"]
+    return next((time_s for time_s in ends if time_s > shot.spike_end_s), end_s)
+
+
+def _draw_shot(axes: Axes, plan: TriggerPlan, shot: Shot, found: Marks, watched_to_s: float) -> list[Artist]:
     settled_s = shot.spike_end_s + settling_s(plan.client)
-    decided_s = end_s if shot.decided_s is None else shot.spike_end_s + shot.decided_s
+    from_s = measured_from_s(settled_s, plan.client.timeout_s, shot.method)
     handles: list[Artist] = []
-    left_out_to = min(settled_s, decided_s)
+    left_out_to = min(from_s, watched_to_s)
     if left_out_to > shot.spike_end_s:
         axes.axvspan(
             shot.spike_end_s, left_out_to, facecolor="none", edgecolor=LEFT_OUT, hatch="///", lw=0, zorder=0.4
         )
         handles.append(Patch(label="left out", facecolor="none", edgecolor=LEFT_OUT, hatch="///", lw=0))
-    line = fitted(shot, found.answered, settled_s, decided_s)
+    line = fitted(shot, found.answered, from_s, watched_to_s)
     if line is not None and shot.amplified_utilization is not None:
-        label = f"fitted: Aρ = {number(shot.amplified_utilization.value)}"
+        how = "probes past the gateway" if shot.method == "direct probes" else "fitted"
+        label = f"{how}: Aρ = {number(shot.amplified_utilization.value)}"
         ends = [line.start_s, line.end_s], [line.start_wait_s, line.end_wait_s]
         axes.plot(*ends, color="white", lw=3.6, zorder=3.5, label="_halo")
         handles += axes.plot(*ends, color=INK, lw=1.7, zorder=4, label=label)
     if shot.decided_s is not None:
-        axes.axvline(decided_s, color=GREY, lw=1.0, zorder=2)
+        axes.axvline(watched_to_s, color=GREY, lw=1.0, zorder=2)
         handles.append(Line2D([], [], color=GREY, lw=1.0, label="verdict"))
     return handles
 
@@ -159,13 +170,17 @@ def _window(plan: TriggerPlan, result: TriggerResult, seen: Observations) -> tup
     return start_s, max(end_s, start_s + plan.client.timeout_s)
 
 
+def _probes(plan: TriggerPlan) -> str:
+    return "patient probes" if plan.target.probe_url is None else "patient probes past the gateway"
+
+
 def _title(plan: TriggerPlan, result: TriggerResult) -> str:
     if not result.shots:
         return "No probe met a backlog: the service was not pushed"
     shot, timeout = result.shots[0], seconds(plan.client.timeout_s)
     load = shot.amplified_utilization
     if load is None:
-        return f"What patient probes waited, against the timeout of {timeout}"
+        return f"What {_probes(plan)} waited, against the timeout of {timeout}"
     if load.low > 1:
         return f"The backlog grows {number(load.value - 1, 2)} s a second (Aρ = {number(load.value)})"
     if load.high < 1:

@@ -36,6 +36,15 @@ number is a finding, too."""
 STILL_ANSWERED = 0.05
 """A trapped service answers no more than this in time; one that answers more is not offered what the law
 says."""
+LOOK_ELSEWHERE = (
+    "Its queue cannot be seen from here: probe past the gateway (--probe-url), count what the service "
+    "received (--received), or bisect the threshold (--find-threshold)."
+)
+NO_COUNTS = (
+    "Its queue cannot be seen from here, and the query of what the service received (--received) gave no "
+    "counts to measure by while it failed: it must be answered by somebody who does not wait in that queue. "
+    "Or probe past the gateway (--probe-url)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +162,8 @@ def _hidden(seen: Observations, shot: ShotContext, found: Measured) -> Judgement
     """What to say when somebody else answers the probes."""
     hidden = hides_the_queue(seen.probes_sent(shot.spike_start_s), shot.timeout_s)
     failing_for = seen.now_s - shot.spike_end_s
+    if shot.method == "prometheus" and found.amplified_utilization is not None:
+        return None
     if hidden is None or failing_for < HIDDEN_TIMEOUTS * shot.timeout_s:
         return None
     if shot.traps_a_plain_service:
@@ -164,10 +175,7 @@ def _hidden(seen: Observations, shot: ShotContext, found: Measured) -> Judgement
         )
         found = found.by_client(shot.client_amplification, plain)
         return _said(seen, shot, found, "trapped", [hidden, why])
-    what = (
-        "Its queue cannot be seen from here: probe past the gateway (--probe-url), count what the service "
-        "received (--received), or bisect the threshold (--find-threshold)."
-    )
+    what = NO_COUNTS if shot.method == "prometheus" else LOOK_ELSEWHERE
     return _said(seen, shot, found, "undecided", [hidden, what])
 
 
@@ -184,7 +192,7 @@ def _watch_over(seen: Observations, shot: ShotContext, found: Measured, state: S
         said.append(f"Aρ while failing is {interval_words(measured)}, {tells}.")
     elif disorder is not None:
         said.append(disorder)
-    else:
+    elif not found.evidence:
         said.append("Too few patient probes came back from the queue to measure whether it grows.")
     return _said(seen, shot, found, "undecided", said)
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from analysis.trigger.observations import Observations
 from analysis.trigger.result import Advice, Interval, Method, Shot, TriggerResult
+from analysis.trigger.troubles import error_remarks
 from analysis.wording import number, percent, seconds
 from domain.trigger.plan import TriggerPlan
 from domain.trigger.spike import spike_for
@@ -159,8 +160,9 @@ def alarms(result: TriggerResult) -> list[str]:
 
 def remarks(result: TriggerResult) -> list[str]:
     """What the verdict rests on: the evidence, and how A and the threshold were measured."""
+    errors = error_remarks(result.error_reasons)
     if not result.shots:
-        return []
+        return errors
     shot = result.shots[0]
     said = list(shot.evidence)
     if shot.amplification is not None:
@@ -169,7 +171,7 @@ def remarks(result: TriggerResult) -> list[str]:
         said += _hidden(result, shot.amplification)
     if result.threshold is not None:
         said.append(threshold_method(result))
-    return said
+    return said + errors
 
 
 def advice_text(advice: Advice) -> str:
@@ -230,9 +232,9 @@ def _rounded(share: float) -> float:
 def _grew(shot: Shot, load: str) -> str:
     if shot.amplified_utilization is None:
         return load
-    rate = shot.amplified_utilization.value - 1
-    if rate > 0:
-        return f" and its backlog grew {number(rate, 2)} s a second{load}"
+    times = shot.amplified_utilization.value
+    if times > 1:
+        return f" and work came in {number(times)} times as fast as it could do it{load}"
     return f" and its backlog did not drain{load}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from domain.errors import Fault
 from domain.sockets import DESCRIPTOR_RESERVE, SocketLimits
 from domain.trigger.plan import TriggerPlan
-from domain.trigger.spike import attempts_at_most, extra_jobs, probes_at_most_per_s, spike_of, worst_case
+from domain.trigger.spike import attempts_at_most, extra_jobs, probe_rate_per_s, spike_of, worst_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ def socket_use(plan: TriggerPlan, capacity_per_s: float, port_rest_s: float) -> 
     the probes. Ports: what is sent within a timeout and ``port_rest_s``, which is how long a port rests."""
     client, m = plan.client, attempts_at_most(plan)
     extra, retried_per_s = extra_jobs(plan, capacity_per_s), m * plan.utilization * capacity_per_s
-    probes_per_s = probes_at_most_per_s(plan, capacity_per_s)
+    probes_per_s = probe_rate_per_s(plan, capacity_per_s)
     probes = min(plan.probing.most_open, probes_per_s * plan.probing.patience_s)
     copies = 1 if client.hedging is None else client.hedging.copies
     failing_s = spike_of(plan).duration_s + plan.watch_timeouts * client.timeout_s

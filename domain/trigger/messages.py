@@ -15,6 +15,7 @@ from typing import Any, Literal
 BEAT_EVERY_S = 0.1
 SILENCE_S = 0.8
 TICK_EVERY_S = 0.05
+TROUBLES_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,16 @@ class ProbeLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Troubles:
+    """Why attempts of any kind ended as errors: how often each ``reasons`` was given by ``t_s``. Told when
+    that has changed, but at most once in ``TROUBLES_EVERY_S``, and once more before ``Stopped``."""
+
+    t_s: float
+    reasons: dict[str, int]
+    kind: Literal["troubles"] = "troubles"
+
+
+@dataclass(frozen=True, slots=True)
 class Obeyed:
     """A command took effect at ``t_s``."""
 
@@ -155,12 +166,13 @@ class StopAsked:
     kind: Literal["stop"] = "stop"
 
 
-Line = Tick | ProbeLine | Obeyed | Started | Stopped | Received | StopAsked
+Line = Tick | ProbeLine | Troubles | Obeyed | Started | Stopped | Received | StopAsked
 
 _COMMANDS: dict[str, type] = {"load": Load, "saturate": Saturate, "probe": Probe, "drop": Drop, "end": End}
 _LINES: dict[str, type] = {
     "tick": Tick,
     "probe": ProbeLine,
+    "troubles": Troubles,
     "obeyed": Obeyed,
     "started": Started,
     "stopped": Stopped,

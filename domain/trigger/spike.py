@@ -14,6 +14,8 @@ from domain.trigger.plan import TriggerPlan
 PROBES_A_TIMEOUT = 4.0
 MOST_PROBE_SHARE = 0.03
 """Of the capacity: probes are to see the queue, not to make it."""
+LEAST_PROBES_A_TIMEOUT = 1.0
+"""With fewer nothing is seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +39,13 @@ def spike_of(plan: TriggerPlan) -> Spike:
 
 
 def probe_rate_per_s(plan: TriggerPlan, capacity_per_s: float) -> float:
-    """Patient probes a second: the plan's, or four a timeout, at most 3% of the capacity."""
-    asked = plan.probing.rate_per_s
-    usual = min(PROBES_A_TIMEOUT / plan.client.timeout_s, MOST_PROBE_SHARE * capacity_per_s)
-    return usual if asked is None else asked
-
-
-def probes_at_most_per_s(plan: TriggerPlan, capacity_per_s: float) -> float:
-    """The same, counted for the worst case: at least one a timeout is needed to see anything."""
-    usual = probe_rate_per_s(plan, capacity_per_s)
-    return usual if plan.probing.rate_per_s is not None else max(usual, 1.0 / plan.client.timeout_s)
+    """Patient probes a second: the plan's, or four a timeout, at most 3% of the capacity, but at least one a
+    timeout."""
+    asked, timeout_s = plan.probing.rate_per_s, plan.client.timeout_s
+    if asked is not None:
+        return asked
+    usual = min(PROBES_A_TIMEOUT / timeout_s, MOST_PROBE_SHARE * capacity_per_s)
+    return max(usual, LEAST_PROBES_A_TIMEOUT / timeout_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def worst_case(plan: TriggerPlan, capacity_per_s: float) -> WorstCase:
     """What one push at the plan's utilization can send: rate × m."""
     rate, spike = plan.utilization * capacity_per_s, spike_of(plan)
     timeout_s, m = plan.client.timeout_s, attempts_at_most(plan)
-    probes = probes_at_most_per_s(plan, capacity_per_s)
+    probes = probe_rate_per_s(plan, capacity_per_s)
     baseline_s, watch_s = plan.baseline_timeouts * timeout_s, plan.watch_timeouts * timeout_s
     duration_s = baseline_s + spike.duration_s + watch_s + plan.rescue_s
     extra = extra_jobs(plan, capacity_per_s)

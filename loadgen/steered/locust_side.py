@@ -21,6 +21,7 @@ from loadgen.health import Health
 from loadgen.limits import raise_descriptor_limit
 from loadgen.locust_storm import UserSender, log, sends_itself, storm_user
 from loadgen.mix import MixedRequests
+from loadgen.request import Job, Request
 from loadgen.sender import HttpSender
 from loadgen.steered.patient import OnceSender
 from loadgen.steered.steering import Senders, Steering
@@ -72,6 +73,7 @@ class SteeredSide:
         try:
             check_clients_can_be_shared(settings.plan.client, 1)
             user = storm_user(self._environment)
+            _check_asks(user)
             self._steering = Steering(
                 settings.plan,
                 lambda health: _senders(user, settings, health),
@@ -101,6 +103,20 @@ class SteeredSide:
         log.error("%s", error)
         self._environment.process_exit_code = int(error.exit_code)
         gevent.spawn(self._environment.runner.quit)
+
+
+def _check_asks(user: StormUser) -> None:
+    """Ask a user's own class for a request before the load, and refuse one that gives none."""
+    if isinstance(user, PlannedUser) or sends_itself(user):
+        return
+    try:
+        asked: object = user.request(Job(0, 0.0, 0))
+        said = "" if isinstance(asked, Request) else f"it returned {type(asked).__name__}, not a Request"
+    except Exception as error:  # whatever a user's code may raise
+        said = f"it raised {type(error).__name__}: {error}"
+    if said:
+        name = f"{type(user).__name__}.request"
+        raise ConfigurationError("the user class gives no request", [Fault(name, said, None)])
 
 
 def _senders(user: StormUser, settings: SteeredSettings, health: Health) -> Senders:

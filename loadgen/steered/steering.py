@@ -44,6 +44,7 @@ from loadgen.steered.probing import Probes
 from loadgen.steered.saturation import Saturation
 from loadgen.steered.schedule import SteeredSchedule
 from loadgen.steered.tally import Tally
+from loadgen.steered.troubles import TroubleTeller
 from loadgen.storm import Storm
 
 _FIRST_SATURATION_ID = 1 << 40
@@ -97,6 +98,7 @@ class Steering:
         )
         self._commands = CommandPipe(commands_fd, self._obey, self._gone, self._failed)
         self._lines = LinePipe(lines_fd, self._unread, self._overflown)
+        self._troubles = TroubleTeller(self.session.health.error_reasons, self._lines.tell)
         self._saturation, self._probes = self._patient()
         self._ticks = get_hub().loop.timer(TICK_EVERY_S, TICK_EVERY_S)
         self._tick_number = 0
@@ -183,6 +185,7 @@ class Steering:
             elif now_s >= self._guard.look_at_s:
                 self._look(now_s)
             if self._stopped is None:
+                self._troubles.look(now_s)
                 self._lines.tell(self._counters())
         except Exception as error:  # the event loop would print it and go on
             self._failed(error)
@@ -257,6 +260,7 @@ class Steering:
             storm.end()
         else:
             storm.stop(reason)
+        self._troubles.look(self.now_s, last=True)
         self._lines.tell(self._counters(), last=True)
 
     def _on_disk(self, _session: Session) -> None:
@@ -266,6 +270,7 @@ class Steering:
         if self.fault:
             self.exit_code = ExitCode.INVALID_RUN
         end = Stopped(stopped.t_s, stopped.reason, stopped.ceiling, self.fault)
+        self._troubles.look(self.now_s, last=True)
         self._lines.tell(end, last=True)
         self._lines.drain(_DRAIN_S)
         self._finished(self)

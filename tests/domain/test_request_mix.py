@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.errors import Fault
 from domain.placeholders import broken_rule, filled, literal, names_in_text
 from domain.request_mix import MAX_BODY_BYTES, RequestMix, RequestTemplate, Success
-from domain.request_mix_json import mix_from_json, mix_to_json
+from domain.value_json import decoded, encoded
 
 TOKEN = st.from_regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,12}", fullmatch=True)
 TEXT = st.text(st.characters(min_codepoint=32, exclude_characters="\x7f", exclude_categories=("Cs",)))
@@ -34,54 +35,61 @@ SUCCESS = st.builds(
 )
 
 
+def read(data: object) -> RequestMix:
+    """The mix of JSON; raises ``ValueError`` with all that is wrong."""
+    faults: list[Fault] = []
+    mix: RequestMix = decoded(RequestMix, data, "mix", faults)
+    if faults:
+        raise ValueError("; ".join(map(str, faults)))
+    return mix
+
+
 @given(st.lists(REQUEST, min_size=1, max_size=4).map(tuple), SUCCESS)
 def test_what_is_written_is_read_again(requests: tuple[RequestTemplate, ...], success: Success) -> None:
     """Bodies that are no text too."""
     mix = RequestMix(requests, success)
-    assert mix_from_json(json.loads(json.dumps(mix_to_json(mix)))) == mix
+    assert read(json.loads(json.dumps(encoded(mix)))) == mix
 
 
 def test_what_is_left_out_is_the_default() -> None:
-    assert mix_from_json({}) == RequestMix()
-    assert mix_from_json({"requests": [{"path": "/x"}]}) == RequestMix((RequestTemplate(path="/x"),))
+    assert read({}) == RequestMix()
+    assert read({"requests": [{"path": "/x"}]}) == RequestMix((RequestTemplate(path="/x"),))
 
 
 def test_bytes_that_are_no_text_are_written_as_base64() -> None:
     mix = RequestMix((RequestTemplate("POST", body=b"\xff\x00"), RequestTemplate("POST", body="ä".encode())))
-    first, second = mix_to_json(mix)["requests"]
-    assert (first["body_base64"], second["body"]) == ("/wA=", "ä")
-    assert "body" not in first
+    assert [request["body"] for request in encoded(mix)["requests"]] == [{"base64": "/wA="}, "ä"]
 
 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
         ([], "mix: must be a JSON object"),
-        ({"requests": {}}, "requests: must be a list"),
+        ({"requests": {}}, "mix.requests: must be a list"),
         ({"requests": []}, "request: must have from 1 to"),
-        ({"requests": [{"method": 1, "paht": "/"}]}, "requests[0].paht: is not one of"),
-        ({"requests": [{"method": 1}]}, "requests[0].method: must be text"),
-        ({"requests": [{"headers": {"A": "b"}}]}, "requests[0].headers: must be a list"),
-        ({"requests": [{"headers": [["A"]]}]}, "requests[0].headers: must be pairs"),
-        ({"requests": [{"body_base64": "!"}]}, "requests[0].body_base64: must be base64"),
-        ({"requests": [{"body": "", "body_base64": ""}]}, "must not stand beside"),
-        ({"requests": [{"body": "\ud800"}]}, "UTF-8"),
-        ({"requests": [{"weight": True}]}, "requests[0].weight: must be a number"),
-        ({"requests": [{"weight": float("nan")}]}, "requests[0].weight: must be above 0"),
-        ({"success": {"statuses": [[200, True]]}}, "success.statuses: must be pairs"),
-        ({"success": {"statuses": [[300, 200]]}}, "success.statuses: must be HTTP statuses"),
-        ({"success": {"body_match": "("}}, "success.body_match: must be a regular expression"),
+        ({"requests": [{"method": "GET", "paht": "/"}]}, "mix.requests[0].paht: is not one of"),
+        ({"requests": [{"method": 1}]}, "mix.requests[0].method: must be text"),
+        ({"requests": [{"headers": {"A": "b"}}]}, "mix.requests[0].headers: must be a list"),
+        ({"requests": [{"headers": [["A"]]}]}, "mix.requests[0].headers[0]: must be a list of 2"),
+        ({"requests": [{"body": {"base64": "!"}}]}, "mix.requests[0].body: must be text or"),
+        ({"requests": [{"body": {"base64": "", "text": ""}}]}, "mix.requests[0].body: must be text or"),
+        ({"requests": [{"body": "\ud800"}]}, "mix.requests[0].body: must be text or"),
+        ({"requests": [{"weight": True}]}, "mix.requests[0].weight: must be a number"),
+        ({"requests": [{"weight": float("nan")}]}, "mix.requests[0].weight: must be a number"),
+        ({"success": {"statuses": [[200, True]]}}, "mix.success.statuses[0][1]: must be a whole number"),
+        ({"success": {"statuses": [[300, 200]]}}, "statuses: must be HTTP statuses"),
+        ({"success": {"body_match": "("}}, "body_match: must be a regular expression"),
     ],
 )
 def test_nonsense_is_refused(data: Any, said: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
-        mix_from_json(data)
+        read(data)
     assert said in str(caught.value)
 
 
 def test_all_faults_of_a_file_are_told_at_once() -> None:
     with pytest.raises(ValueError, match=r".") as caught:
-        mix_from_json({"requests": [{"path": "x"}, {"weight": 0}], "success": {"statuses": []}})
+        read({"requests": [{"path": "x"}, {"weight": 0}], "success": {"statuses": []}})
     assert str(caught.value).count(";") == 2
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -75,10 +75,13 @@ def valid_run(scenario: Path, out: Path, *options: str) -> tuple[int, dict[str, 
 
 
 @contextmanager
-def started(*command: str | Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A Python program in a session of its own; whatever is left of it at the end is killed."""
+def started(
+    *command: str | Path, within: Sequence[str] = (), **options: Any
+) -> Iterator[subprocess.Popen[str]]:
+    """A Python program in a session of its own; whatever is left of it at the end is killed. ``within`` is
+    what starts it, if it is to run somewhere else."""
     process = subprocess.Popen(
-        [sys.executable, *map(str, command)],
+        [*within, sys.executable, *map(str, command)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

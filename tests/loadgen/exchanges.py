@@ -73,11 +73,12 @@ def _exchanged(asked: Exchange) -> Exchanged:
     from loadgen.sender import HttpSender
 
     request = Request(asked.method, body=bytes(asked.body_bytes))
+    health = Health(0, 1, None)
     sender = HttpSender(
         Destination(asked.url, address=asked.address),
         lambda _job: request,
         lambda status: 200 <= status < 300,
-        Health(0, 1, None),
+        health,
         Client(asked.timeout_s, 1),
         body_match=None if asked.body_match is None else re.compile(asked.body_match.encode()),
         ca_file=asked.ca_file,
@@ -99,7 +100,8 @@ def _exchanged(asked: Exchange) -> Exchanged:
     found = Pool(asked.at_once).map(attempt, range(asked.times))
     grown = peak_bytes() - before
     sender.close()
-    return Exchanged([end for end, _ in found], [took_s for _, took_s in found], dict(sender.errors), grown)
+    reasons = dict(health.error_reasons)
+    return Exchanged([end for end, _ in found], [took_s for _, took_s in found], reasons, grown)
 
 
 if __name__ == "__main__":

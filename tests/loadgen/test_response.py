@@ -193,6 +193,13 @@ def test_a_body_that_was_searched_is_let_go() -> None:
     assert left_bytes < 10_000
 
 
+def test_a_server_that_would_write_on_a_terminal_is_made_printable() -> None:
+    """The parser refuses most control characters; those of C1 it lets pass, and CSI is one."""
+    reader = AttentiveReader(AnswerOptions(keep_server=True))
+    reader.feed(b"HTTP/1.1 200 OK\r\nServer: a\x9b31mb\xe2\x80\xae\r\nContent-Length: 0\r\n\r\n")
+    assert reader.heard(0.0).server == "a?31mb\xe2?\xae"
+
+
 def test_a_plain_reader_finds_nothing() -> None:
     """And says that all is as it should be."""
     reader = ResponseReader()

@@ -189,6 +189,39 @@ def test_a_bug_is_neither_hidden_nor_a_finding(
     assert "bug in tipover: ZeroDivisionError" in shown
 
 
+BROKEN = [("list",), ("list", "--json"), ("list", "--nonsense", "--json"), ("trigger", "--help")]
+
+
+@pytest.mark.parametrize("arguments", BROKEN, ids=" ".join)
+def test_a_reader_that_has_gone_is_no_finding(arguments: tuple[str, ...]) -> None:
+    """``tipover … | head`` ends as a shell says of any program that a closed pipe ends."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "tipover", *arguments]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.returncode == 141
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", BROKEN[1:], ids=" ".join)
+def test_an_answer_that_cannot_be_written_is_no_finding(arguments: tuple[str, ...]) -> None:
+    """The disk behind stdout is full."""
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "tipover", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert "No space left on device" in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_closed_streams_are_no_bug() -> None:
+    """Their numbers must not be given to a pipe or a file that a traceback would then be written into."""
+    command = f"exec {sys.executable} -m tipover list >&- 2>&-"
+    assert subprocess.run(["/bin/sh", "-c", command], check=False).returncode == 0
+
+
 def test_list_names_every_scenario(capsys: pytest.CaptureFixture[str]) -> None:
     """The table has a row for each, without colour when a pipe reads."""
     assert main(["list"]) == 0

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from tests.victims.processes import free_port, serving
@@ -21,8 +22,17 @@ def _program(name: str) -> str:
 
 
 @contextmanager
-def haproxy(log: Path, backend: str, *, retries: int = 0, server_timeout_s: float = 60.0) -> Iterator[str]:
-    """HAProxy in HTTP mode; with ``retries`` a response timeout is tried again."""
+def haproxy(
+    log: Path,
+    backend: str,
+    *,
+    retries: int = 0,
+    server_timeout_s: float = 60.0,
+    server_options: str = "",
+    queue_timeout_s: float = 120.0,
+) -> Iterator[str]:
+    """HAProxy in HTTP mode; with ``retries`` a response timeout is tried again. ``server_options`` of the
+    server's line: with ``maxconn 10`` what waits does so in HAProxy, for ``queue_timeout_s`` at most."""
     port = free_port()
     config = log.with_suffix(".haproxy.cfg")
     config.write_text(f"""
@@ -33,7 +43,7 @@ defaults
   timeout connect {round(server_timeout_s * 1e3)}ms
   timeout client 120s
   timeout server {round(server_timeout_s * 1e3)}ms
-  timeout queue 120s
+  timeout queue {round(queue_timeout_s * 1e3)}ms
   retries {retries}
   {"retry-on all-retryable-errors" if retries else ""}
   {"option redispatch 0" if retries else ""}
@@ -42,15 +52,16 @@ frontend front
   default_backend back
 backend back
   http-reuse never
-  server one {urlsplit(backend).netloc}
+  server one {urlsplit(backend).netloc} {server_options}
 """)
     with serving([_program("haproxy"), "-db", "-f", str(config)], port, log) as url:
         yield url
 
 
 @contextmanager
-def nginx(log: Path, backend: str) -> Iterator[str]:
-    """nginx as a plain reverse proxy."""
+def nginx(log: Path, backend: str, *, hangs_up: bool = False) -> Iterator[str]:
+    """nginx as a plain reverse proxy; ``hangs_up`` on the service when its client has gone, as it does unless
+    told otherwise."""
     port = free_port()
     home = log.with_suffix(".nginx")
     home.mkdir(exist_ok=True)
@@ -64,7 +75,7 @@ http {{
   fastcgi_temp_path {home}/f; uwsgi_temp_path {home}/u; scgi_temp_path {home}/s;
   server {{ listen 127.0.0.1:{port} backlog=4096;
     location / {{ proxy_pass {backend}; proxy_read_timeout 120s; proxy_connect_timeout 75s;
-                  proxy_ignore_client_abort on; }} }}
+                  proxy_ignore_client_abort {"off" if hangs_up else "on"}; }} }}
 }}
 """)
     with serving([_program("nginx"), "-p", str(home), "-c", str(config)], port, log) as url:
@@ -72,8 +83,16 @@ http {{
 
 
 @contextmanager
-def envoy(log: Path, backend: str, *, retries: int = 1, per_try_timeout_s: float = 0.25) -> Iterator[str]:
-    """The real Envoy, which tries again ``retries`` times when its own per-try timeout has passed."""
+def envoy(
+    log: Path,
+    backend: str,
+    *,
+    retries: int = 1,
+    per_try_timeout_s: float = 0.25,
+    admin_port: int | None = None,
+) -> Iterator[str]:
+    """The real Envoy, which tries again ``retries`` times when its own per-try timeout has passed; its
+    statistics are at ``admin_port``, if one is given."""
     port = free_port()
     host, _, backend_port = urlsplit(backend).netloc.partition(":")
     route = {
@@ -105,7 +124,7 @@ def envoy(log: Path, backend: str, *, retries: int = 1, per_try_timeout_s: float
         ],
     }
     most = 20_000
-    config = {
+    config: dict[str, Any] = {
         "static_resources": {
             "listeners": [
                 {
@@ -161,6 +180,9 @@ def envoy(log: Path, backend: str, *, retries: int = 1, per_try_timeout_s: float
             ],
         }
     }
+    if admin_port is not None:
+        place = {"socket_address": {"address": "127.0.0.1", "port_value": admin_port}}
+        config["admin"] = {"address": place}
     path = log.with_suffix(".envoy.json")
     path.write_text(json.dumps(config))
     program = str(Path(sys.executable).parent / "envoy")

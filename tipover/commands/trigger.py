@@ -14,6 +14,7 @@ from tipover.commands.grouped import GroupedCommand
 from tipover.commands.options import JsonOption
 
 if TYPE_CHECKING:
+    from analysis.trigger.result_json import TriggerRecord
     from domain.trigger.plan import TriggerPlan
     from tipover.requests.secrets import Secrets
     from tipover.trigger.plan_faults import Setting
@@ -200,6 +201,8 @@ def _plan(
 def _run(plan: TriggerPlan, secrets: Secrets, warnings: tuple[str, ...], given: dict[str, Any]) -> ExitCode:
     from tipover.requests.secrets import missing_variables
 
+    # Before anything is sent, and before --replace empties what may be the same directory.
+    earlier = _earlier(given["against"])
     missing = missing_variables(plan.mix, {**os.environ, **secrets.environment()})
     if given["dry_run"]:
         return _show(plan, (*warnings, *map(str, missing)), as_json=given["as_json"])
@@ -216,7 +219,20 @@ def _run(plan: TriggerPlan, secrets: Secrets, warnings: tuple[str, ...], given: 
         screen.print(f"warning: {warning}", style="yellow")
     directory = given["out"] or default_directory(plan.name)
     result = run_trigger(plan, directory, secrets.environment(), replace=given["replace_run"], screen=screen)
-    return publish(directory, plan, result, against=given["against"], as_json=given["as_json"], screen=screen)
+    return publish(directory, plan, result, against=earlier, as_json=given["as_json"], screen=screen)
+
+
+def _earlier(place: Path | None) -> TriggerRecord | None:
+    """What is compared with; raises ``ConfigurationError`` if it cannot be read."""
+    if place is None:
+        return None
+    from analysis.trigger.result_json import read_record
+
+    try:
+        return read_record(place)
+    except ConfigurationError as error:
+        fault = Fault("--against", f"must be an earlier trigger.json, or its directory: {error}", str(place))
+        raise ConfigurationError("the trigger test cannot be started; nothing was sent", [fault]) from error
 
 
 def _show(plan: TriggerPlan, warnings: tuple[str, ...], *, as_json: bool) -> ExitCode:

@@ -140,7 +140,15 @@ class Conductor:
     def _generator_command(self, url: str, progress_fd: int) -> list[str]:
         options = self._options
         locustfile = options.locustfile or Path(__file__).parent.parent / "locustfile.py"
-        command = ["-m", "locust", "-f", str(locustfile), "--headless", "--only-summary"]
+        command = [
+            "-P",
+            "-m",
+            "tipover.live.generator",
+            "-f",
+            str(locustfile),
+            "--headless",
+            "--only-summary",
+        ]
         command += ["--users", str(options.processes), "--spawn-rate", "100", "--host", url]
         command += ["--experiment", str(self._record.experiment_path), "--out", str(self._record.directory)]
         command += ["--progress-fd", str(progress_fd)]

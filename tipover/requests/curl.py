@@ -8,8 +8,9 @@ from pathlib import Path
 from urllib.parse import quote_plus
 
 from domain.errors import ConfigurationError, Fault
-from domain.placeholders import broken_rule, literal
+from domain.placeholders import literal
 from domain.request_mix import MAX_BODY_BYTES, RequestTemplate, faults_in_request
+from tipover.requests.curl_headers import GivenHeaders, credentials, forgiving, option_headers
 from tipover.requests.curl_options import (
     HARMLESS,
     HARMLESS_LONG,
@@ -26,17 +27,8 @@ from tipover.requests.curl_options import (
     WARNED_VALUED,
     WARNED_VALUED_LONG,
 )
-from tipover.requests.imported import (
-    NOT_CARRIED,
-    Imported,
-    merged,
-    origin,
-    path_of,
-    percent_encoded,
-    read_bytes,
-    value_of,
-)
-from tipover.requests.secrets import Secrets, basic, credentials_in_url, kept_body, kept_header, kept_path
+from tipover.requests.imported import Imported, origin, path_of, percent_encoded, read_bytes, value_of
+from tipover.requests.secrets import Secrets, kept_body, kept_header, kept_path
 from tipover.requests.shell_words import shell_words
 
 _LONG = {**HONOURED, **SWITCHES, **HARMLESS, **HARMLESS_VALUED, **WARNED, **WARNED_VALUED, **REFUSED}
@@ -54,7 +46,7 @@ def from_curl(text: str, secrets: Secrets, directory: Path = Path()) -> Imported
     """
     command = _Command(directory)
     command.read(text)
-    secrets.hide(*command.credentials())
+    secrets.hide(*credentials(command.values))
     request = command.request(secrets) if not command.faults else None
     if request is None or command.faults:
         raise ConfigurationError("the curl command cannot be used", command.faults)
@@ -69,12 +61,14 @@ class _Command:
     faults: list[Fault] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     urls: list[str] = field(default_factory=list)
-    headers: list[tuple[str, str]] = field(default_factory=list)
-    removed: set[str] = field(default_factory=set)
     data: list[bytes] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)
     switches: set[str] = field(default_factory=set)
     is_json: bool = False
+    given: GivenHeaders = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.given = GivenHeaders(self._fault)
 
     @property
     def url(self) -> str:
@@ -150,25 +144,11 @@ class _Command:
         elif name in _DATA:
             self._add_data(name, shown, value)
         elif name == "header":
-            self._add_header(shown, value)
+            self.given.add(shown, value)
         elif name == "url":
             self.urls.append(value)
         elif name in HONOURED_LONG:
             self.values[name] = value
-
-    def _add_header(self, shown: str, line: str) -> None:
-        if line.startswith("@"):
-            self._fault(shown, "must be a header: a file of headers is not read")
-            return
-        name, colon, value = line.partition(":")
-        if not colon and line.endswith(";"):
-            self.headers.append((line[:-1].strip(), ""))
-        elif not colon:
-            self._fault(shown, "must be Name: value")
-        elif not value.strip():
-            self.removed.add(name.strip().lower())
-        else:
-            self.headers.append((name.strip(), value.strip()))
 
     def _add_data(self, name: str, shown: str, value: str) -> None:
         try:
@@ -188,7 +168,7 @@ class _Command:
         if name == "data-urlencode":
             return self._url_encoded(shown, value)
         if name == "data-raw" or not value.startswith("@"):
-            return _forgiving(value).encode()
+            return forgiving(value).encode()
         content = self._file(shown, value[1:])
         if name in {"data", "data-ascii"}:
             content = content.translate(None, b"\r\n\0")
@@ -227,11 +207,11 @@ class _Command:
 
     def request(self, secrets: Secrets) -> RequestTemplate | None:
         """The request; None if it cannot be one, which is noted."""
-        path, body = _forgiving(path_of(self.url)), b"".join(self.data)
+        path, body = forgiving(path_of(self.url)), b"".join(self.data)
         if "get" in self.switches and body:
             path += ("&" if "?" in path else "?") + percent_encoded(body)
             body = b""
-        headers = self._all_headers()
+        headers = self.given.carried(self.url, self._implied_headers(), self.warnings)
         method = self.values.get("request") or ("HEAD" if "head" in self.switches else self._usual_method())
         self.faults += [
             Fault(f"curl {fault.field}", fault.rule, None if fault.field != "method" else fault.value)
@@ -246,73 +226,14 @@ class _Command:
     def _usual_method(self) -> str:
         return "POST" if self.data and "get" not in self.switches else "GET"
 
-    def _all_headers(self) -> tuple[tuple[str, str], ...]:
-        given = [(name, _forgiving(value)) for name, value in self.headers]
-        named = {name.lower() for name, _ in given} | self.removed
-        for name, value in self._implied():
-            if name.lower() not in named or name == "Cookie":
-                given.append((name, value))
-        carried = []
-        for name, value in merged(given):
-            if name.lower() == "host" and not self._is_own_host(value):
-                self._fault("Host", "must be the URL's: another one is not sent")
-            elif name.lower() in NOT_CARRIED:
-                if name.lower() != "host":
-                    self.warnings.append(
-                        f"curl's header {name} is left out: whoever sends the request sets it"
-                    )
-            else:
-                carried.append((name, value))
-        return tuple(carried)
-
-    def _is_own_host(self, host: str) -> bool:
-        return origin(f"{self.url.partition('://')[0]}://{host}") == origin(self.url)
-
-    def _implied(self) -> list[tuple[str, str]]:
-        """Headers that other options come to."""
-        implied = []
-        for option, name in (("user-agent", "User-Agent"), ("referer", "Referer"), ("cookie", "Cookie")):
-            value = self.values.get(option, "")
-            if option == "cookie" and value and "=" not in value:
-                self._fault("-b", "must be cookies, NAME=VALUE: a file of cookies is not read")
-            elif value:
-                implied.append((name, _forgiving(value)))
-        authorization = self._authorization()
-        if authorization:
-            implied.append(("Authorization", authorization))
+    def _implied_headers(self) -> list[tuple[str, str]]:
+        """What curl sends by itself, or because of other options than ``-H``."""
+        implied = option_headers(self.values, self.url, self._fault)
         if self.is_json:
             implied += [("Content-Type", "application/json"), ("Accept", "application/json")]
         elif self.data and "get" not in self.switches:
             implied.append(("Content-Type", _FORM))
         return implied
 
-    def credentials(self) -> list[str]:
-        """What stands in the command to authenticate, whether or not it is sent in the end."""
-        user = self.values.get("user", "")
-        return [user, user.partition(":")[2], self.values.get("oauth2-bearer", "")]
-
-    def _authorization(self) -> str | None:
-        if "oauth2-bearer" in self.values:
-            return "Bearer " + self.values["oauth2-bearer"]
-        pair = credentials_in_url(self.url)
-        if "user" in self.values:
-            user, colon, password = self.values["user"].partition(":")
-            if not colon:
-                self._fault("-u", "must be NAME:PASSWORD: nobody is asked for a password")
-                return None
-            pair = user, password
-        if pair is None:
-            return None
-        if any("${" in part for part in pair):
-            rule = "must be literal, or one variable: -H 'Authorization: Basic ${NAME}', in base64 already"
-            self._fault("-u", rule)
-            return None
-        return basic(*pair)
-
     def _fault(self, option: str, rule: str) -> None:
         self.faults.append(Fault(f"curl {option}".strip(), rule, None))
-
-
-def _forgiving(text: str) -> str:
-    """Text with its placeholders, in which a ``${`` that names nothing is meant literally."""
-    return literal(text) if broken_rule(text) else text

@@ -10,7 +10,6 @@ import base64
 import binascii
 import json
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import quote, quote_plus, unquote, unquote_plus, urlsplit
 
@@ -29,8 +28,6 @@ _JSON_FIELD = re.compile(
 )
 _LONG_KEY = 20
 """A query parameter that is just ``key`` is a credential if it is as long as one."""
-_SHORT = 4
-"""Credentials shorter than this are looked for as whole words only: in other words they stand by chance."""
 REDACTED = "<redacted>"
 
 
@@ -73,8 +70,7 @@ class Secrets:
         """Every text that gives a value away, with what is shown instead."""
         shown = {text: f"${{{name}}}" for text, name in self._names.items()}
         for text, instead in (*shown.items(), *self._also.items()):
-            for form in {text, quote(text, safe=""), quote(text), quote_plus(text), unquote_plus(text)}:
-                yield form, instead
+            yield from ((form, instead) for form in notations_of(text))
 
     def __len__(self) -> int:
         return len(self._names)
@@ -84,6 +80,11 @@ class Secrets:
 
     def __reduce__(self) -> str:
         raise TypeError("secrets are not written down")
+
+
+def notations_of(text: str) -> set[str]:
+    """The text itself, and as it stands in a URL."""
+    return {text, quote(text, safe=""), quote(text), quote_plus(text), unquote_plus(text)}
 
 
 def is_sensitive(name: str, value: str = "") -> bool:
@@ -192,43 +193,6 @@ def _json_field_with(found: re.Match[str], replace: _Replace) -> str:
     if not is_sensitive(name) or names_in_text(value):
         return found[0]
     return before + replace(name, value)
-
-
-def redacted(argv: Sequence[str], secrets: Secrets) -> list[str]:
-    """A command line as it may be recorded: no value of ``secrets`` in it, in any notation.
-
-    An argument that still gives one away when it is read as a shell or a server would is left out whole.
-    """
-    forms = sorted(set(secrets.notations()), key=lambda form: (-len(form[0]), form[1]))
-    if not forms:
-        return list(argv)
-    shown = dict(reversed(forms))
-    pattern = re.compile("|".join(_searched(text) for text, _ in forms if text))
-    return [_redacted(argument, pattern, shown) for argument in argv]
-
-
-def _redacted(argument: str, pattern: re.Pattern[str], shown: Mapping[str, str]) -> str:
-    replaced = pattern.sub(lambda found: shown[found[0]], argument)
-    remains = re.sub(rf"\$\{{{LITERAL_PREFIX}\d+\}}|{REDACTED}", " ", replaced)
-    return REDACTED if any(pattern.search(text) for text in _readings(remains)) else replaced
-
-
-def _readings(text: str) -> Iterator[str]:
-    """What an argument may mean to whoever reads it."""
-    yield text
-    yield unquote(text)
-    yield unquote_plus(text)
-    yield text.replace("\\\n", "").replace("\\", "")
-    yield re.sub(r"""["'^]""", "", text)
-    try:
-        yield from shlex.split(text)
-    except ValueError:
-        yield text.replace("'", "").replace('"', "")
-
-
-def _searched(text: str) -> str:
-    escaped = re.escape(text)
-    return rf"(?<![A-Za-z0-9]){escaped}(?![A-Za-z0-9])" if len(text) < _SHORT else escaped
 
 
 def _parts(value: str) -> list[str]:

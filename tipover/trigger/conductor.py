@@ -24,8 +24,8 @@ from tipover.trigger.steering import Steering
 _START_WITHIN_S = 40.0
 _SILENT_S = 5.0
 _TURN_S = 0.05
+_HELD_UP_S = 1.0
 _END_WITHIN_S = 10.0
-_RECEIVED_EVERY_S = 0.5
 LOCUSTFILE = Path(__file__).parent / "locustfile.py"
 
 
@@ -41,12 +41,13 @@ class Surroundings:
     """What a test needs besides its plan.
 
     ``secrets`` go into the generator's environment and nowhere else. ``guards`` end the test; ``received`` is
-    what a query has counted lately (None: not asked, or no answer).
+    what a query has counted since it was asked last (None: nothing new). Both are asked in every turn, and
+    must answer at once.
     """
 
     secrets: Mapping[str, str]
     guards: tuple[Watch, ...] = ()
-    received: Callable[[], float | None] | None = None
+    received: Callable[[], float | None] = lambda: None
     allowed_hosts: tuple[str, ...] = ()
     show: Callable[[Protocol, Observations], None] = lambda _protocol, _seen: None
 
@@ -68,7 +69,6 @@ class Conductor:
         self._around = around
         self._signal: str | None = None
         self._stop_said = False
-        self._last_received_s = 0.0
         self.seen = Observations()
         self.protocol = Protocol(plan, limits=limits)
 
@@ -80,6 +80,9 @@ class Conductor:
             with self._signals(), self._steering() as steering:
                 self._conduct(steering)
                 self._await_end(steering)
+            if steering.fault:
+                # Also what was found only at the end: a record that lacks its last lines.
+                self._record.fault(steering.fault)
             state = "interrupted" if self._signal else "finished"
         finally:
             listen_after = read_listen_counters()
@@ -92,7 +95,8 @@ class Conductor:
     def _steering(self) -> Steering:
         directory, plan = self._record.directory, self._plan
         locustfile = plan.locustfile or str(LOCUSTFILE)
-        command = ["-m", "locust", "-f", locustfile, "--headless", "--only-summary", "--users", "1"]
+        command = ["-P", "-m", "tipover.live.generator", "-f", locustfile]
+        command += ["--headless", "--only-summary", "--users", "1"]
         command += [
             "--host",
             plan.target.url,
@@ -107,19 +111,25 @@ class Conductor:
         return Steering(command, log, lines, self._around.secrets)
 
     def _conduct(self, steering: Steering) -> None:
-        begun = time.monotonic()
-        heard = begun
+        begun = heard = turned = time.monotonic()
         while not self.protocol.finished:
-            ticked = False
+            # Asked first: what the lines then give is all that will ever come.
+            over, ticked = steering.ended.is_set(), False
             for line in steering.lines(_TURN_S):
-                heard = time.monotonic()
                 self.seen.take(line)
                 ticked = True
+            now = time.monotonic()
+            # Whoever was held up himself, by a SIGSTOP say, has not listened to any silence.
+            if ticked or now - turned > _HELD_UP_S:
+                heard = now
+            turned = now
             self._listen_around(steering)
-            fault = self._fault_now(steering, begun, heard)
+            fault = self._fault_now(steering, begun, heard, over=over)
             if fault:
                 self._record.fault(fault)
                 return
+            if self.seen.started is None and self._stop_said:
+                return  # nothing has been sent, and a generator that fails would never say that it started
             if self.seen.started is None or not (ticked or self.seen.stop_asked):
                 continue
             self._start_noted()
@@ -140,13 +150,11 @@ class Conductor:
                 steering.send(End())
                 steering.note(asked)
                 self.seen.take(asked)
-        if self._around.received is not None and now_s - self._last_received_s >= _RECEIVED_EVERY_S:
-            self._last_received_s = now_s
-            value = self._around.received()
-            if value is not None:
-                counted = Received(now_s, value)
-                steering.note(counted)
-                self.seen.take(counted)
+        value = self._around.received()
+        if value is not None and self.seen.started is not None:
+            counted = Received(now_s, value)
+            steering.note(counted)
+            self.seen.take(counted)
 
     def _now_s(self) -> float:
         started = self.seen.started
@@ -158,13 +166,14 @@ class Conductor:
             self._record.facts["start_monotonic_s"] = started.start_monotonic_s
             self._record.write()
 
-    def _fault_now(self, steering: Steering, begun: float, heard: float) -> str | None:
+    def _fault_now(self, steering: Steering, begun: float, heard: float, *, over: bool) -> str | None:
+        """What makes the test worthless at this moment; ``over``: all lines have been taken."""
         if self.seen.stopped is not None or (self._stop_said and steering.ended.is_set()):
             return None
         if steering.fault:
             return steering.fault
         code = steering.child.exit_code
-        if code is not None and steering.ended.is_set():
+        if code is not None and over:
             return f"the generator ended early (exit code {code}): {steering.child.last_words(3)}"
         now = time.monotonic()
         if self.seen.started is None:

@@ -11,7 +11,7 @@ from domain.trigger.fit import SocketUse, faults_in_fit, socket_use
 from domain.trigger.plan import TriggerPlan
 from domain.trigger.spike import Spike, WorstCase, attempts_at_most, spike_of, worst_case
 from loadgen.limits import machine_limits
-from tipover.trigger.forecast import NOMINAL_CAPACITY_PER_S, Forecast, forecast
+from tipover.trigger.forecast import NOMINAL_CAPACITY_PER_S, Forecast, forecast, tls_warning
 from tipover.trigger.guards.allow_list import load_allow_list
 from tipover.trigger.guards.resolution import Resolved, resolve
 
@@ -85,6 +85,7 @@ def dry_run(plan: TriggerPlan, warnings: tuple[str, ...] = ()) -> DryRun:
     known = capacity is not None
     worst = worst_case(plan, capacity or NOMINAL_CAPACITY_PER_S)
     sockets = socket_use(plan, capacity or NOMINAL_CAPACITY_PER_S, limits.port_rest_s)
+    tls = tls_warning(plan, worst.peak_per_s) if known else None
     if not known:
         worst, sockets = _in_units_of_capacity(worst, sockets)
     return DryRun(
@@ -97,7 +98,7 @@ def dry_run(plan: TriggerPlan, warnings: tuple[str, ...] = ()) -> DryRun:
         limits,
         largest_capacity_per_s(plan, limits),
         forecast(plan, capacity),
-        warnings,
+        (*warnings, *([] if tls is None else [tls])),
     )
 
 

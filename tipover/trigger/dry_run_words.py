@@ -13,6 +13,7 @@ from domain.trigger.plan import TriggerPlan
 from domain.trigger.spike import attempts_at_most, probe_rate_per_s
 from domain.value_json import encoded
 from tipover.trigger.dry_run import DryRun
+from tipover.trigger.forecast import TLS_ATTEMPTS_PER_S, tls_note
 
 
 def dry_run_json(dry: DryRun) -> dict[str, Any]:
@@ -152,7 +153,18 @@ def _worst_lines(dry: DryRun) -> list[str]:
         f"  sockets        {number(dry.sockets.open_at_once)}{each} open at once of "
         f"{dry.limits.descriptors:,}, {number(dry.sockets.ports)}{each} ports of {dry.limits.ports:,}",
         f"  this fits up to a capacity of {number(dry.fits_up_to_per_s)} attempts/s",
+        *_tls_lines(dry),
     ]
+
+
+def _tls_lines(dry: DryRun) -> list[str]:
+    note = tls_note(dry.plan)
+    if note is None:
+        return []
+    if dry.capacity_per_s is None:
+        capacity = number(TLS_ATTEMPTS_PER_S / dry.worst.peak_per_s)
+        note += f", which is the peak of this test at a capacity of {capacity} attempts/s"
+    return [f"  {note}"]
 
 
 def _forecast_lines(dry: DryRun) -> list[str]:

@@ -11,12 +11,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from analysis import laws
+from analysis.wording import number
 from domain.experiment import Client, Demand, Experiment, Phase, Service
 from domain.trigger.plan import TriggerPlan
 from domain.trigger.spike import Spike, spike_of
 
 NOMINAL_CAPACITY_PER_S = 1000.0
 """Stands for a capacity that is not known where only ratios matter."""
+TLS_CONNECTION_CPU_S = 0.0016
+"""CPU time of the generator for a fresh TLS connection, measured."""
+TLS_ATTEMPTS_PER_S = 600.0
+"""So one generator process makes about so many attempts a second, each on a connection of its own."""
 _SAME = 0.01
 _FAR_APART_PER_S = (1.0, 1000.0)
 
@@ -61,6 +66,28 @@ def forecast(plan: TriggerPlan, capacity_per_s: float | None) -> Forecast:
         "trapped" if trapped else "recovers",
         recovery_s,
         tuple(notes),
+    )
+
+
+def tls_note(plan: TriggerPlan) -> str | None:
+    """What https costs the generator; None for a plan without."""
+    if not plan.target.url.startswith("https:"):
+        return None
+    return (
+        f"https: an attempt that fails takes its connection with it, and a fresh TLS connection costs about "
+        f"{number(1000 * TLS_CONNECTION_CPU_S)} ms of CPU: one generator process tops out near "
+        f"{number(TLS_ATTEMPTS_PER_S)} attempts/s"
+    )
+
+
+def tls_warning(plan: TriggerPlan, peak_per_s: float) -> str | None:
+    """That the peak is more than the generator can send over TLS; None if it is not, or there is none."""
+    if tls_note(plan) is None or peak_per_s <= TLS_ATTEMPTS_PER_S:
+        return None
+    return (
+        f"the peak of {number(peak_per_s)} attempts/s is above the {number(TLS_ATTEMPTS_PER_S)} that one "
+        "generator process sends over fresh TLS connections: it may lag, which makes the test invalid (test "
+        "without TLS, or a part of the service with less capacity)"
     )
 
 

@@ -66,7 +66,8 @@ def show(judged: Judged, directory: Path, *, as_json: bool, out: Console) -> Non
 
     if as_json:
         record = json.loads((directory / JSON_FILE).read_text(encoding="utf-8"))
-        print(json.dumps({**record, "directory": str(directory)}, indent=2))
+        # Flushed at once: a closed pipe is then noticed here, where it is handled, and not at exit.
+        print(json.dumps({**record, "directory": str(directory)}, indent=2), flush=True)
         return
     plan, result = judged.plan, judged.result
     valid = not result.invalid_reasons

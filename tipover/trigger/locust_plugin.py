@@ -13,7 +13,7 @@ from pathlib import Path
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 
-from domain.errors import ConfigurationError
+from domain.errors import ConfigurationError, Fault
 from domain.trigger.plan import TriggerPlan
 from domain.trigger.plan_json import plan_from_json
 from loadgen.steered.locust_side import SteeredSettings, SteeredSide
@@ -29,6 +29,7 @@ def add_options(parser: LocustArgumentParser) -> None:
 
 def attach(environment: Environment, options: Namespace) -> None:
     """Set up a steered test in this Locust process. Raises ``ConfigurationError``."""
+    _refuse_company(options)
     plan = _plan(Path(options.trigger_plan))
     SteeredSide(
         environment,
@@ -40,6 +41,16 @@ def attach(environment: Environment, options: Namespace) -> None:
             allowed_hosts=tuple(part for part in options.allow_host.split(",") if part),
         ),
     )
+
+
+def _refuse_company(options: Namespace) -> None:
+    """Locust takes options from the environment and from files, too. Of several processes each would send up
+    to the ceilings, and one that is led by a master would obey somebody else."""
+    given = {name: getattr(options, name) for name in ("processes", "master", "worker")}
+    rule = "must not be set for a trigger test (in locust.conf, pyproject.toml or the environment)"
+    faults = [Fault(name, rule, value) for name, value in given.items() if value]
+    if faults:
+        raise ConfigurationError("the generator must be alone; nothing was sent", faults)
 
 
 def _plan(path: Path) -> TriggerPlan:

@@ -14,6 +14,8 @@ from tipover.scenario_faults import dotted, faults_in, nearest_key
 from tipover.trigger.plan_rules import cross_faults
 from tipover.trigger.plan_tables import TABLES, PlanTable
 
+_WHOLE_REQUEST = re.compile(r"request(\[\d+\])?")
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -56,9 +58,14 @@ def validated(raw: Mapping[str, Any]) -> tuple[PlanTable | None, list[Fault]]:
     try:
         made = PlanTable.model_validate(known)
     except ValidationError as error:
-        faults += faults_in(error)
+        faults += [_without_request(fault) for fault in faults_in(error)]
     faults += cross_faults(known)
     return made, faults
+
+
+def _without_request(fault: Fault) -> Fault:
+    """What stands where a request should be is not shown: it may be a credential."""
+    return replace(fault, value=None) if _WHOLE_REQUEST.fullmatch(fault.field) else fault
 
 
 def _known(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
@@ -95,9 +102,8 @@ def _unknown(place: tuple[str | int, ...], entry: Mapping[str, Any]) -> Iterator
     known = _keys(table)
     for key in entry:
         if key not in known:
-            # What stands in a request may be a credential.
-            value = None if table == ("request",) else entry[key]
-            yield Fault(dotted((*place, key)), _unknown_rule(key, known), value)
+            # Its value is not shown: nobody knows what it is, and it may be a credential.
+            yield Fault(dotted((*place, key)), _unknown_rule(key, known), None)
 
 
 def _unknown_rule(key: str, known: list[str]) -> str:

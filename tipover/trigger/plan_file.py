@@ -21,6 +21,7 @@ from tipover.trigger.plan_tables import TIMEOUT_S, PlanTable
 
 PATIENCE_S, PATIENCE_TIMEOUTS = 60.0, 20.0
 """How long a probe waits unless it is said: the larger of these."""
+_LARGEST_FILE = 16 * 2**20
 _SET_BY_A_PRESET = ("max_attempts", "backoff", "budget", "breaker", "propagate", "on_refusal")
 _FILES = (("target", "ca_file"), ("test", "locustfile"), ("guards", "allow_file"))
 """Keys that name a file: looked for beside the plan file."""
@@ -79,13 +80,19 @@ def parse_plan(
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as stream:
+            data = stream.read(_LARGEST_FILE + 1)
+        if len(data) > _LARGEST_FILE:
+            raise OSError(f"it is longer than {_LARGEST_FILE} bytes")
+        return tomllib.loads(data.decode())
     except OSError as error:
         fault = Fault("PLAN", f"cannot be read: {error.strerror or error}", str(path))
     except UnicodeDecodeError as error:
         fault = Fault("PLAN", f"must be UTF-8 text: {error.reason} at byte {error.start}", str(path))
     except tomllib.TOMLDecodeError as error:
         fault = Fault(path.name, f"must be TOML: {error}", None)
+    except RecursionError:
+        fault = Fault(path.name, "must be TOML that a parser can follow: it is nested too deeply", None)
     raise ConfigurationError("cannot read the trigger plan; nothing was sent", [fault])
 
 

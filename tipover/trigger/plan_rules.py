@@ -7,10 +7,11 @@ wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from domain.errors import Fault
 from domain.trigger.plan import TriggerPlan
+from tipover.requests.secrets import is_sensitive
 from tipover.scenario_client_rules import client_faults
 from tipover.scenario_raw import Raw, is_number, number, table
 from tipover.scenario_tables.base import default
@@ -52,6 +53,10 @@ def url_faults(field: str, url: object, *, base: bool = False) -> Iterator[Fault
         return
     if "@" in parts.netloc:
         yield Fault(field, "must not carry a name or password, which would be recorded", "…@…")
+        return
+    secret = next((name for name, value in parse_qsl(parts.query) if is_sensitive(name, value)), None)
+    if secret is not None:
+        yield Fault(field, f"must not carry a credential, which would be recorded ({secret})", "…")
         return
     if parts.scheme not in _SCHEMES or not host or port == 0:
         yield Fault(field, "must be a URL such as http://127.0.0.1:8080", url)

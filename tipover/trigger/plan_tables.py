@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from analysis.trigger.result import Word
 from domain.trigger.assertions import Assertions
@@ -121,10 +121,18 @@ class AssertTable(Table):
     verdict: list[Word] = Field(default=[], description="verdicts that are accepted")
 
 
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be one line without control characters")
+    return text
+
+
 class PlanTable(Table):
     """A Tipover trigger plan."""
 
-    title: Text | None = Field(default=None, description="one line; the file's name when absent")
+    title: Annotated[Text, AfterValidator(_one_line)] | None = Field(
+        default=None, description="one line; the file's name when absent"
+    )
     target: TargetTable
     request: list[RequestTable] = Field(default=[], max_length=1000, description="default: GET /")
     success: SuccessTable = SuccessTable()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from analysis.trigger.against import Comparison
     from analysis.trigger.observations import Observations
     from analysis.trigger.result import TriggerResult
+    from analysis.trigger.result_json import TriggerRecord
     from domain.trigger.plan import TriggerPlan
 
 __all__ = ["exit_code", "is_trigger_test", "publish", "republish", "show"]
@@ -35,31 +36,21 @@ def publish(
     result: TriggerResult,
     *,
     screen: Console,
-    against: Path | None = None,
+    against: TriggerRecord | None = None,
     as_json: bool = False,
 ) -> ExitCode:
     """Write all that a finished test leaves, print the verdict, and say how the process ends.
 
-    ``against``: an earlier ``trigger.json``, or the directory of that test. Raises ``ConfigurationError`` if
-    it cannot be read (the test's own files are written first), and ``TipoverError`` if they cannot be.
+    ``against``: an earlier test's record, to compare with. Raises ``TipoverError`` if the files cannot be
+    written.
     """
     from analysis.trigger.against import compare
-    from analysis.trigger.result_json import read_record
     from tipover.commands.output import console
 
-    comparison = None
-    unreadable: ConfigurationError | None = None
-    if against is not None:
-        try:
-            earlier = read_record(against)
-            comparison = compare(plan, result, earlier.plan, earlier.result)
-        except ConfigurationError as error:
-            unreadable = error
+    comparison = None if against is None else compare(plan, result, against.plan, against.result)
     judged = _written(directory, plan, result, comparison, screen)
     _append_to_step_summary(judged, screen)
     show(judged, directory, as_json=as_json, out=console())
-    if unreadable is not None and judged.code in (ExitCode.CONFIRMED, ExitCode.FINDING):
-        raise ConfigurationError(f"nothing was compared: {unreadable.summary}", unreadable.faults)
     return judged.code
 
 

@@ -29,6 +29,10 @@ class Steering:
     def __init__(
         self, arguments: Sequence[str], log: Path, record: Path, environ: Mapping[str, str] | None = None
     ) -> None:
+        # First what can fail for want of room, before there is a process to end.
+        self._record = record.open("a", buffering=1)
+        self._record_lock = threading.Lock()
+        """Of its own: a disk that stalls holds up neither a command nor a beat."""
         commands_read, self._commands = os.pipe()
         lines_read, lines_write = os.pipe()
         try:
@@ -42,12 +46,12 @@ class Steering:
         except BaseException:
             os.close(lines_read)
             os.close(self._commands)
+            self._record.close()
             raise
         finally:
             os.close(commands_read)
             os.close(lines_write)
         os.set_blocking(self._commands, False)
-        self._record = record.open("a", buffering=1)
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._asked_s = time.monotonic()
@@ -72,8 +76,11 @@ class Steering:
         self.hang_up()
         self.child.stop()
         self.ended.wait(5)
-        with self._lock:
-            self._record.close()
+        with self._record_lock:
+            try:
+                self._record.close()
+            except OSError as unwritten:
+                self._unwritten(unwritten)
 
     def send(self, command: Command) -> None:
         """Tell the generator; one that is gone hears nothing, which its missing lines will show."""
@@ -130,10 +137,13 @@ class Steering:
         self.ended.set()
 
     def _keep(self, text: str) -> None:
-        with self._lock:
+        with self._record_lock:
             if self._record.closed:
                 return
             try:
                 self._record.write(text)
             except OSError as error:
-                self.fault = self.fault or f"{self._record.name} could not be written: {error}"
+                self._unwritten(error)
+
+    def _unwritten(self, error: OSError) -> None:
+        self.fault = self.fault or f"{self._record.name} could not be written: {error}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from analysis.trigger.capacity import CapacitySearch, Throughput, capacity_found, throughput
@@ -9,9 +11,9 @@ from analysis.trigger.course import Halted, Journal
 from analysis.trigger.observations import Observations
 from analysis.trigger.probe_rate import probe_rate
 from analysis.trigger.result import Interval
-from domain.trigger.messages import Saturate, Tick
+from domain.trigger.messages import Load, Saturate, Tick
 from domain.trigger.plan import Probing, TriggerPlan
-from tests.analysis.trigger.simulated_run import plan_for
+from tests.analysis.trigger.simulated_run import plan_for, run
 from tests.analysis.trigger.simulated_service import Fifo, SimulatedTest
 
 
@@ -104,6 +106,36 @@ def test_no_step_is_taken_beyond_one_that_waits_too_long() -> None:
     assert search.deep
     assert search.next_in_flight is None
     assert search.best.in_flight == 2
+
+
+def test_a_slow_service_is_not_pushed_deeper_because_its_latency_is_not_known_well() -> None:
+    """5/s and a timeout of 2 s: eight in flight wait 1.4 s, give or take; sixteen would wait 3 s."""
+    search = CapacitySearch(2.0 / 3.0)
+    for in_flight, rate, answers in ((1, 4.1, 8), (2, 3.72, 8), (4, 10.0, 4), (8, 5.0, 16)):
+        assert search.next_in_flight == in_flight
+        search.note(Throughput(in_flight, rate, 0.25 * rate, answers))
+    assert search.deep
+    assert search.next_in_flight is None
+
+
+def test_many_slow_workers_do_not_look_like_a_queue() -> None:
+    """Each doubling gains: nobody waits, though an answer takes most of the timeout."""
+    search = CapacitySearch(1.0 / 3.0)
+    for in_flight in (1, 2, 4, 8, 16):
+        assert search.next_in_flight == in_flight
+        search.note(Throughput(in_flight, in_flight / 0.8, 0.02 * in_flight, 100))
+    assert not search.deep
+
+
+def test_the_baseline_does_not_begin_with_what_the_search_has_in_flight() -> None:
+    """What is open with so many slow workers takes most of a timeout to go."""
+    search = run(plan_for(0.2), Fifo(rate_per_worker=2.5, workers=40))
+    saturated = [(t_s, c.in_flight) for t_s, c in search.commands(Saturate) if isinstance(c, Saturate)]
+    ended_s, held = next(
+        (after[0], before[1]) for before, after in pairwise(saturated) if before[1] > 1 and after[1] == 0
+    )
+    first_load_s = next(t_s for t_s, _ in search.commands(Load))
+    assert first_load_s - ended_s >= 0.9 * held / 100.0
 
 
 def test_workers_in_step_are_counted_by_whole_rounds() -> None:

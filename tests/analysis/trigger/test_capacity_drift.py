@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.trigger.capacity_drift import drift_sentence, with_both_capacities
+from analysis.trigger.capacity_drift import drift_sentence, with_both_capacities, with_verdicts_at_both
 from analysis.trigger.result import Interval
 from tests.analysis.trigger.made_up import TRAPPED_SHOT
 from tests.analysis.trigger.simulated_run import plan_for, run
@@ -50,3 +50,23 @@ def test_a_large_change_is_said(after: float, said: bool) -> None:
 def test_a_change_within_chance_is_not_said() -> None:
     """The intervals overlap."""
     assert drift_sentence(Interval(100.0, 80.0, 120.0), Interval(115.0, 100.0, 130.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("after", "attempts", "verdict"),
+    [
+        (300.0, 3.0, "recovers"),
+        (104.0, 3.0, "not vulnerable"),
+        (60.0, 3.0, "not vulnerable"),
+        (300.0, 1.0, "not vulnerable"),
+    ],
+    ids=["grown", "as before", "shrunk", "without retries"],
+)
+def test_a_service_that_grew_meanwhile_is_not_called_not_vulnerable_for_it(
+    after: float, attempts: float, verdict: str
+) -> None:
+    """A plain one of the capacity that it had in the end would have come back as well."""
+    shot = replace(TRAPPED_SHOT, verdict="not vulnerable")
+    (again,) = with_verdicts_at_both([shot], interval(100.0), interval(after), attempts)
+    assert again.verdict == verdict
+    assert any("capacity grew" in one for one in again.evidence) == (verdict == "recovers")

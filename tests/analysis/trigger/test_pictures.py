@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.trigger.observations import Observations
-from analysis.trigger.result import Interval, PhaseDone
+from analysis.trigger import wait_picture
+from analysis.trigger.observations import Floats, Observations
+from analysis.trigger.result import Interval, Method, PhaseDone, Shot
 from analysis.trigger.sheet import new_trigger_sheet
 from analysis.trigger.story_picture import draw_story, rates
-from analysis.trigger.wait_picture import draw_wait, fitted, marks
+from analysis.trigger.wait_picture import Fit, draw_wait, fitted, marks
 from tests.analysis.trigger.made_up import (
     EVERY_KIND,
     QUIET,
@@ -119,3 +120,23 @@ def test_the_pushes_of_a_bisection_are_named_instead_of_their_phases() -> None:
     assert "capacity" not in said
     one = new_trigger_sheet(TRAPPED, "title", "y", 0.0, 24.0)
     assert "capacity" in {text.get_text() for axes in one.figure.axes for text in axes.texts}
+
+
+@pytest.mark.parametrize("method", ["probes", "direct probes"])
+@pytest.mark.parametrize("decided_s", [4.0, None])
+def test_the_line_ends_with_the_verdict_or_the_watch(
+    method: Method, decided_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with the rescue's probes; and it says where the probes went."""
+    drawn: list[tuple[float, float]] = []
+
+    def spied(shot: Shot, answered: Floats, from_s: float, to_s: float) -> Fit | None:
+        drawn.append((from_s, to_s))
+        return fitted(shot, answered, from_s, to_s)
+
+    monkeypatch.setattr(wait_picture, "fitted", spied)
+    shot = replace(TRAPPED.shots[0], method=method, decided_s=decided_s)
+    assert draw_wait(plan(), replace(TRAPPED, shots=(shot,)), observations()).png
+    retries_gone_s = SPIKE_END_S + 2.0 * TIMEOUT_S
+    hidden_ones_gone_s = retries_gone_s + (TIMEOUT_S if method == "direct probes" else 0.0)
+    assert drawn == [(hidden_ones_gone_s, WATCH_END_S if decided_s is None else SPIKE_END_S + decided_s)]

@@ -16,29 +16,32 @@ from tests.analysis.trigger.simulated_run import plan_for, run
 from tests.analysis.trigger.simulated_service import Fifo
 
 
-@pytest.mark.parametrize("asked", [0.2, 0.3, 0.5, 0.7])
-@pytest.mark.parametrize("amplification", [None, 3.0, 4.0])
-def test_the_bracket_closes_around_the_threshold(asked: float, amplification: float | None) -> None:
-    """Whether the measured A is right, wrong, or not there at all."""
-    search, threshold = ThresholdSearch(), 1.0 / 3.0
+@pytest.mark.parametrize("asked", [0.12, 0.2, 0.3, 0.5, 0.7])
+@pytest.mark.parametrize("amplification", [None, 3.0, 4.0, 6.0])
+@pytest.mark.parametrize("threshold", [1.0 / 3.0, 1.0 / 6.0, 1.0 / 9.0])
+def test_the_bracket_closes_around_the_threshold(
+    asked: float, amplification: float | None, threshold: float
+) -> None:
+    """Whether the measured A is right, wrong, or not there at all; and A = 1/ρ* comes within 10%."""
+    search = ThresholdSearch()
     search.note(asked, asked < threshold, amplification)
     while (tried := search.next_utilization) is not None:
         search.note(tried, tried < threshold, amplification)
     assert search.shots <= MOST_SHOTS
-    assert search.threshold is not None
-    assert search.threshold.low < threshold <= search.threshold.high
-    assert search.threshold.high - search.threshold.low < (
-        NARROW if search.shots < MOST_SHOTS else 2 * NARROW
-    )
+    found = search.threshold
+    assert found is not None
+    assert found.low < threshold <= found.high
+    assert found.high - found.low < (NARROW if search.shots < MOST_SHOTS else 2 * NARROW)
+    assert 1.0 / found.value == pytest.approx(1.0 / threshold, rel=0.15)
 
 
 def test_a_good_amplification_saves_shots() -> None:
-    """It starts from 0.9/A and 1.1/A."""
+    """It starts from 0.9/A, and 1.1/A if that were above."""
     search = ThresholdSearch()
     search.note(0.5, False, 3.0)
     assert search.next_utilization == pytest.approx(0.3)
     search.note(0.3, True, 3.0)
-    assert search.next_utilization == pytest.approx(0.4)
+    assert search.next_utilization == pytest.approx((0.3 * 0.5) ** 0.5)
 
 
 def test_an_undecided_shot_ends_the_search_with_what_is_known() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from domain.errors import ConfigurationError
 from domain.request_mix import RequestTemplate
 from tipover.requests.curl import from_curl
-from tipover.requests.secrets import Secrets, redacted
+from tipover.requests.redaction import redacted
+from tipover.requests.secrets import Secrets
 from tipover.requests.shell_words import shell_words
 
 COPIED = r"""curl 'https://shop.test:8443/api/cart?lang=de&access_token=abc%2F1' \

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from domain.errors import ConfigurationError
 from domain.request_mix import RequestMix, RequestTemplate
-from domain.request_mix_json import mix_to_json
+from domain.value_json import encoded
 from loadgen.mix import MixedRequests
 from loadgen.request import Job
 from tipover.requests.files import Requested, mix_from_sources
+from tipover.requests.redaction import redacted
 from tipover.requests.secrets import (
     Secrets,
     is_sensitive,
@@ -27,7 +28,6 @@ from tipover.requests.secrets import (
     kept_path,
     missing_variables,
     names_in,
-    redacted,
 )
 
 SECRET = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=24).map(
@@ -40,9 +40,7 @@ SENSITIVE = ("Authorization", "Proxy-Authorization", "X-Api-Key", "X-Auth-Token"
 def shown(requested: Requested) -> str:
     """Everything that may be written of requests."""
     mix = requested.mix
-    return "\n".join(
-        [json.dumps(mix_to_json(mix), ensure_ascii=False), repr(requested), str(requested.secrets)]
-    )
+    return "\n".join([json.dumps(encoded(mix), ensure_ascii=False), repr(requested), str(requested.secrets)])
 
 
 @given(SECRET, st.sampled_from(SENSITIVE), st.booleans())

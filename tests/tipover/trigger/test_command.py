@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from analysis.trigger.result_json import TriggerRecord, write_record
 from domain.errors import ExitCode
 from domain.experiment import Client
 from domain.request_mix import RequestTemplate, Success
 from domain.trigger.plan import TriggerPlan
+from tests.analysis.trigger import made_up
 from tipover.cli import main
 
 URL = "http://127.0.0.1:9"
@@ -65,10 +67,10 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, str]:
 
 def test_a_run_gets_its_plan_and_its_exit_code(started: list[dict[str, Any]]) -> None:
     """One call to conduct it, one to publish it; the finding is the exit code."""
-    plan = planned(started, "--url", f"{URL}/work", "--out", "here", "--replace", "--json", "--against", ".")
+    plan = planned(started, "--url", f"{URL}/work", "--out", "here", "--replace", "--json")
     (run,) = started
     assert run["directory"] == Path("here")
-    assert (run["replace"], run["publish_as_json"], run["publish_against"]) == (True, True, Path())
+    assert (run["replace"], run["publish_as_json"], run["publish_against"]) == (True, True, None)
     assert run["result"] == "result"
     assert plan.target.url == URL
     assert plan.mix.requests == (RequestTemplate(path="/work"),)
@@ -150,6 +152,32 @@ def test_a_variable_that_is_not_set_stops_the_run(
     assert main(["trigger", *arguments, "--dry-run"]) == ExitCode.CONFIRMED
     assert "needs the environment variable TIPOVER_TEST_TOKEN" in capsys.readouterr().out
     assert not started
+
+
+@pytest.mark.parametrize("options", [("--out", "here", "--replace"), ("--dry-run",)])
+@pytest.mark.parametrize("content", ["{", '{"schema_version": 1}', '{"schema_version": 99}', None])
+def test_an_earlier_result_that_cannot_be_read_is_refused_first(
+    content: str | None,
+    options: tuple[str, ...],
+    started: list[dict[str, Any]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Before the load, and before the directory that it may be in is emptied."""
+    here = Path("here")
+    here.mkdir()
+    if content is not None:
+        (here / "trigger.json").write_text(content)
+    assert set(told(capsys, "--url", URL, *options, "--against", "here")) == {"--against"}
+    assert not started
+
+
+def test_an_earlier_result_is_read_before_its_directory_is_replaced(started: list[dict[str, Any]]) -> None:
+    """It is given on as a value."""
+    earlier = TriggerRecord(made_up.plan(), made_up.RECOVERS, 0, "1")
+    Path("here").mkdir()
+    write_record(Path("here"), earlier)
+    planned(started, "--url", URL, "--out", "here", "--replace", "--against", "here")
+    assert started[0]["publish_against"] == earlier
 
 
 @pytest.mark.parametrize(

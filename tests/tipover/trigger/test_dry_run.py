@@ -189,3 +189,23 @@ def test_an_entry_of_the_allow_list_sets_a_ceiling(tmp_path: Any) -> None:
     found, _ = placed(replace(elsewhere, guards=Guards(allow_file=str(file))), connect=False)
     assert found.ceiling.rate_per_s == 500
     assert found.target.address == "10.1.2.3"
+
+
+@pytest.mark.parametrize(("capacity", "warns"), [(50.0, False), (1000.0, True), (None, False)])
+def test_https_says_what_it_costs_the_generator(capacity: float | None, warns: bool) -> None:
+    """And a peak that one process cannot send is warned of."""
+    asked = plan(
+        target=Target("https://127.0.0.1:8080", "127.0.0.1"),
+        capacity_per_s=capacity,
+        ceiling=Ceiling(rate_per_s=20_000.0),
+    )
+    shown = dry_run(asked)
+    assert "one generator process tops out near 600 attempts/s" in dry_run_text(shown)
+    assert ["over fresh TLS connections" in warning for warning in shown.warnings] == [True] * warns
+    in_units = "the peak of this test at a capacity of" in dry_run_text(shown)
+    assert in_units == (capacity is None)
+
+
+def test_http_does_not_speak_of_tls() -> None:
+    asked = plan(capacity_per_s=300.0, ceiling=Ceiling(rate_per_s=20_000.0))
+    assert "TLS" not in dry_run_text(dry_run(asked))

@@ -323,7 +323,18 @@ def test_requests_of_options_take_the_place_of_the_files() -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"a = ", "must be TOML"), (b"\xff", "must be UTF-8 text"), (None, "cannot be read: No such file")],
+    [
+        (b"a = ", "must be TOML"),
+        (b"\xff", "must be UTF-8 text"),
+        (None, "cannot be read: No such file"),
+        (b"a = " + b"[" * 20_000, "nested too deeply"),
+        (b"#" * (2**24 + 1), "is longer than 16777216 bytes"),
+        (
+            b'title = "a\\u001b[31m"\n[target]\nurl = "http://127.0.0.1:9"\n',
+            "title: must be one line without",
+        ),
+    ],
+    ids=["no TOML", "no UTF-8", "no file", "deep", "long", "control characters"],
 )
 def test_an_unreadable_file_is_a_fault(content: bytes | None, said: str, tmp_path: Path) -> None:
     """Whatever it is that cannot be read."""
@@ -334,9 +345,58 @@ def test_an_unreadable_file_is_a_fault(content: bytes | None, said: str, tmp_pat
         load_plan(file)
 
 
+def test_line_ends_of_windows_are_line_ends(tmp_path: Path) -> None:
+    """Whoever has written the file, wherever."""
+    file = tmp_path / "plan.toml"
+    file.write_bytes(WHOLE.encode())
+    with pytest.raises(ConfigurationError) as caught:  # certificates and other files are not there
+        load_plan(file)
+    file.write_bytes(WHOLE.replace("\n", "\r\n").encode())
+    with pytest.raises(ConfigurationError) as again:
+        load_plan(file)
+    assert again.value.faults == caught.value.faults
+    file.write_bytes(f'[target]\r\nurl = "{URL}"\r\n[test]\r\nseed = 4\r\n'.encode())
+    assert load_plan(file).seed == 4
+
+
 def test_the_schema_knows_every_table() -> None:
     """It is for editors: JSON, with the file's own keys, strict like the file."""
     schema = json.loads(json.dumps(plan_json_schema()))
     assert set(schema["properties"]) == {place[0] for place in TABLES if place} | {"title"}
     assert schema["additionalProperties"] is False
     assert schema["required"] == ["target"]
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"request": [{"token": "geheim"}]},
+        {"request": {"token": "geheim"}},
+        {"request": [{"auth": {"token": "geheim"}}]},
+        {"request": ["geheim"]},
+        {"request": "geheim"},
+        {"requests": [{"headers": {"Authorization": "geheim"}}]},
+        {"headers": {"Authorization": "geheim"}},
+        {"target": {**LEAST["target"], "token": "geheim"}},
+        {"client": {"token": "geheim"}},
+    ],
+)
+def test_what_stands_where_nothing_should_is_not_shown(tables: dict[str, Any]) -> None:
+    """It may be a credential at the wrong place; where it is, is said."""
+    with pytest.raises(ConfigurationError) as caught:
+        parse_plan({**LEAST, **tables})
+    assert next(iter(tables)) in str(caught.value)
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["health_url", "prometheus"])
+def test_a_watched_url_must_not_carry_a_credential(field: str) -> None:
+    """It is kept in the plan."""
+    query = {"stop_query": "up == 0"} if field == "prometheus" else {}
+    raw = {
+        "target": {"url": "http://127.0.0.1:8080"},
+        "guards": {field: "http://127.0.0.1:1/health?token=abc123", **query},
+    }
+    with pytest.raises(ConfigurationError, match=f"guards.{field}: must not carry a credential") as raised:
+        parse_plan(raw, name="x")
+    assert "abc123" not in str(raised.value)

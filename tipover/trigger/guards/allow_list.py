@@ -63,6 +63,8 @@ def load_allow_list(path: str | Path | None = None) -> AllowList:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"allow-list {file}: is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigurationError(f"allow-list {file}: is nested too deeply") from None
     return AllowList(_entries(raw, file), str(file))
 
 

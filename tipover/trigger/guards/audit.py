@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import pwd
-import re
 import socket
 import stat
 import sys
@@ -26,21 +25,11 @@ from typing import Any
 
 from domain.errors import ConfigurationError, Fault
 from domain.trigger.plan import Ceiling
+from tipover.requests.redaction import redacted, redacted_url
 from tipover.trigger.guards.resolution import Resolved
 
 FILE_NAME = "audit.jsonl"
 FILE_VARIABLE = "TIPOVER_AUDIT"
-_HIDDEN = "…"
-_SECRET_OPTIONS = frozenset(
-    ("-H", "--header", "--proxy-header", "-u", "--user", "-b", "--cookie", "-d", "--data", "--body", "--curl")
-)
-_SECRET_NAME = re.compile(
-    "auth|token|secret|passw|pwd|cred|cookie|session|signature|sig$|api.?key|access.?key|private",
-    re.IGNORECASE,
-)
-_CREDENTIALS = re.compile(r"//[^/@\s?#]*@")
-_PAIR = re.compile(r"(?:(?<=[?&;#\s])|^)(?P<name>[\w.%\[\]-]+)=[^&\s#]*")
-_HEADER = re.compile(r"(?P<name>[A-Za-z0-9-]+):\s+\S.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +102,7 @@ class Audit:
             self.warnings.append(f"the audit record {self._users} cannot be written: {_why(error)}")
         self._begun = line
 
-    def end(self, ended: str, *, attempts: int, peak_rate_per_s: float, exit_code: int | None = None) -> None:
+    def end(self, ended: str, *, attempts: int, peak_rate_per_s: float) -> None:
         """Write the last line: how it ended and what was sent. What cannot be written is a warning: the load
         is over, and there is nothing left to refuse. Raises ``RuntimeError`` before ``begin``."""
         if self._begun is None:
@@ -127,7 +116,6 @@ class Audit:
             "target": self._begun["target"],
             "sent": {"attempts": attempts, "peak_rate_per_s": peak_rate_per_s},
             "ended": ended,
-            "exit_code": exit_code,
         }
         for path in (self._own, self._users) if self._writes_users else (self._own,):
             try:
@@ -170,57 +158,6 @@ def append_line(path: Path, line: Mapping[str, Any]) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def redacted(command: Sequence[str], secrets: Collection[str] = ()) -> list[str]:
-    """A command line that may be kept: names of headers, options and parameters stay, values that may be
-    secret go. Credentials in URLs, headers, bodies and whole curl command lines always go."""
-    kept, hide_next = [], False
-    for word in command:
-        option, equals, _ = word.partition("=")
-        secret_option = option.startswith("-") and (
-            option in _SECRET_OPTIONS or bool(_SECRET_NAME.search(option))
-        )
-        if hide_next:
-            kept.append(_hidden_value(word))
-            hide_next = False
-        elif secret_option and equals:
-            kept.append(f"{option}={_HIDDEN}")
-        elif not option.startswith("--") and option[:2] in _SECRET_OPTIONS and len(word) > 2:
-            kept.append(word[:2] + _HIDDEN)
-        else:
-            kept.append(_redacted_word(word))
-            hide_next = secret_option
-    return [_without(word, secrets) for word in kept]
-
-
-def redacted_url(url: str) -> str:
-    """A URL without credentials, and without the values of parameters whose names sound secret."""
-    return _PAIR.sub(_hidden_pair, _CREDENTIALS.sub(f"//{_HIDDEN}@", url))
-
-
-def _redacted_word(word: str) -> str:
-    header = _HEADER.fullmatch(word)
-    if header:
-        return f"{header['name']}: {_HIDDEN}"
-    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
-    return option + equals + redacted_url(value)
-
-
-def _hidden_value(word: str) -> str:
-    header = _HEADER.fullmatch(word)
-    return f"{header['name']}: {_HIDDEN}" if header else _HIDDEN
-
-
-def _hidden_pair(pair: re.Match[str]) -> str:
-    return f"{pair['name']}={_HIDDEN}" if _SECRET_NAME.search(pair["name"]) else pair[0]
-
-
-def _without(text: str, secrets: Collection[str]) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):
-        if secret:
-            text = text.replace(secret, _HIDDEN)
-    return text
 
 
 def _who(environment: Mapping[str, str]) -> dict[str, Any]:

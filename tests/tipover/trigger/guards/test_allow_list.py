@@ -112,7 +112,14 @@ def test_only_a_regular_file_of_bounded_size_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"), [(b"[[allow]", "not TOML"), (b'x = "\xff"', "not UTF-8"), (b"allow = 3", "allow:")]
+    ("data", "said"),
+    [
+        (b"[[allow]", "not TOML"),
+        (b'x = "\xff"', "not UTF-8"),
+        (b"allow = 3", "allow:"),
+        (b"x = " + b"[" * 20_000, "nested too deeply"),
+    ],
+    ids=["no TOML", "no UTF-8", "no tables", "deep"],
 )
 def test_what_is_no_list_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
     path = tmp_path / "allow.toml"

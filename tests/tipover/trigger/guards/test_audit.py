@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 from domain.errors import ConfigurationError
 from domain.guard import AllowEntry
 from domain.trigger.plan import Ceiling
+from tipover.requests.redaction import redacted, redacted_url
 from tipover.trigger.guards.audit import (
     Audit,
     Undertaking,
     append_line,
     plan_hash,
-    redacted,
-    redacted_url,
     users_file,
 )
 from tipover.trigger.guards.resolution import Resolved
@@ -76,13 +75,13 @@ def test_both_records_hold_the_beginning_and_the_end(tmp_path: Path) -> None:
     assert begun["plan_sha256"] == plan_hash({"dose": 2.0, "name": "n"})
     assert before <= datetime.fromisoformat(begun["started_at"]) <= datetime.now(UTC)
 
-    audit.end("trapped, rescued", attempts=1234, peak_rate_per_s=99.5, exit_code=1)
+    audit.end("trapped, rescued", attempts=1234, peak_rate_per_s=99.5)
     assert lines(own) == lines(users)
     _, ended = lines(own)
     assert ended["id"] == begun["id"]
     assert ended["started_at"] == begun["started_at"] <= ended["ended_at"]
     assert ended["sent"] == {"attempts": 1234, "peak_rate_per_s": 99.5}
-    assert (ended["ended"], ended["exit_code"]) == ("trapped, rescued", 1)
+    assert ended["ended"] == "trapped, rescued"
     assert audit.warnings == []
 
 
