@@ -8,8 +8,8 @@ from analysis.wording import number, percent
 from domain.trigger.plan import TriggerPlan
 from domain.trigger.spike import (
     LEAST_PROBES_A_TIMEOUT,
-    MOST_PROBE_SHARE,
     PROBES_A_TIMEOUT,
+    most_probe_share,
     probe_rate_per_s,
 )
 
@@ -27,15 +27,16 @@ def probe_rate(plan: TriggerPlan, capacity_per_s: float) -> ProbeRate:
 
     Probes are work like any other: they are part of the load, and never retried.
     """
-    timeout_s = plan.client.timeout_s
+    timeout_s, share = plan.client.timeout_s, most_probe_share(plan)
     rate = probe_rate_per_s(plan, capacity_per_s)
     if plan.probing.rate_per_s is not None:
         why = "as asked"
-    elif MOST_PROBE_SHARE * capacity_per_s >= PROBES_A_TIMEOUT / timeout_s:
+    elif share * capacity_per_s >= PROBES_A_TIMEOUT / timeout_s:
         why = "four a timeout"
-    elif MOST_PROBE_SHARE * capacity_per_s >= LEAST_PROBES_A_TIMEOUT / timeout_s:
-        why = f"at most {percent(MOST_PROBE_SHARE)} of capacity"
+    elif share * capacity_per_s >= LEAST_PROBES_A_TIMEOUT / timeout_s:
+        why = f"at most {percent(share)} of capacity"
     else:
         why = "one a timeout"
-    share = percent(rate / capacity_per_s)
-    return ProbeRate(rate, f"{number(rate)} patient probes/s ({why}), {share} of capacity")
+    return ProbeRate(
+        rate, f"{number(rate)} patient probes/s ({why}), {percent(rate / capacity_per_s)} of capacity"
+    )

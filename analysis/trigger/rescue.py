@@ -19,6 +19,8 @@ HEALTHY_TIMEOUTS, HEALTHY_ATTEMPTS = 2.0, 20
 ANSWERS = 5
 FAILURES_A_BURST = 3
 PAUSE_S = 5.0
+TIMED_SHARE, TIMED_TIMEOUTS = 0.1, 2.0
+"""A drain that is to be timed is asked after so much of the time that it has taken, or so many timeouts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,11 @@ def rescued(
     amplification: float,
     wait_s: float,
     until_s: float,
+    timed: bool = False,
 ) -> Course[float | None]:
     """The course that gets a failing service back: sheds load, then sends nothing and asks gently. Seconds
-    until the service answered again; None if it did not by ``until_s``."""
+    until the service answered again; None if it did not by ``until_s``. ``timed``: when it answers again is
+    all that tells of its queue, so it is asked more often."""
     start_s = journal.now_s
     shed = shedding(utilization, amplification, wait_s, plan.client.timeout_s)
     if shed.utilization > 0.0:
@@ -84,7 +88,7 @@ def rescued(
     dropped_s = yield from obeyed(journal, Drop("rescue"))
     if not shed.utilization:
         journal.enter("rescue", dropped_s)
-    if (yield from answers(journal, "rescue", plan.client.timeout_s, until_s)):
+    if (yield from answers(journal, "rescue", plan.client.timeout_s, until_s, timed=timed)):
         journal.said = f"healthy after {seconds(journal.now_s - start_s)}, the last of it without any load"
         return journal.now_s - start_s
     journal.said = f"not healthy after {seconds(journal.now_s - start_s)}, the last of it without any load"
@@ -92,10 +96,16 @@ def rescued(
 
 
 def answers(
-    journal: Journal, phase: str, within_s: float, until_s: float, pause_s: float = PAUSE_S
+    journal: Journal,
+    phase: str,
+    within_s: float,
+    until_s: float,
+    pause_s: float = PAUSE_S,
+    timed: bool = False,
 ) -> Course[bool]:
     """The course that sends one patient request at a time until five in a row were answered in time; after a
     few that fail it pauses. Whether that happened by ``until_s``; nothing is in flight afterwards."""
+    begun_s = journal.now_s
     while True:
         start_s = yield from obeyed(journal, Saturate(1, phase))
         quick = QuickAnswers(journal, start_s, within_s)
@@ -105,7 +115,9 @@ def answers(
         if quick.in_a_row >= ANSWERS or journal.now_s >= until_s:
             return quick.in_a_row >= ANSWERS
         journal.said = f"{number(quick.failures)} requests failed, pausing"
-        yield from waited(journal, min(until_s, journal.now_s + pause_s))
+        soon_s = max(TIMED_TIMEOUTS * within_s, TIMED_SHARE * (journal.now_s - begun_s))
+        next_s = min(pause_s, soon_s) if timed else pause_s
+        yield from waited(journal, min(until_s, journal.now_s + next_s))
 
 
 def left_healthy(journal: Journal, plan: TriggerPlan, until_s: float) -> Course[bool]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Word = Literal["not vulnerable", "recovers", "trapped", "undecided"]
-Method = Literal["probes", "direct probes", "prometheus", "threshold", "client", "none"]
+Method = Literal["probes", "direct probes", "prometheus", "threshold", "drain", "client", "none"]
 """How the amplification was measured: by patient probes through the same door, by probes past the gateway
 (``--probe-url``), by what a Prometheus query says the service received, as one over the highest utilization
-at which it came back (bisected), as what the client alone does, or not at all."""
+at which it came back (bisected), by how long it took to drain,
+as what the client alone does, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from analysis.trigger.baseline import Baseline, baseline
 from analysis.trigger.course import Course, Journal
+from analysis.trigger.drained import with_drain
+from analysis.trigger.gateway import hides_the_queue
 from analysis.trigger.interval_words import interval_words
 from analysis.trigger.observations import Observations
 from analysis.trigger.outdone import outdone_capacity
@@ -223,6 +225,7 @@ class ShotTaken:
         shot = self.shot
         if shot is None or healthy_since(self._journal, self._plan, shot.spike_end_s) is not None:
             return
+        rescue_s = self._journal.now_s
         took_s = yield from rescued(
             self._journal,
             self._plan,
@@ -231,6 +234,7 @@ class ShotTaken:
             amplification=self._amplification_at_most(shot),
             wait_s=self._backlog_s(shot),
             until_s=rescue_until_s(self._journal, self._plan),
+            timed=shot.amplification is None and self._is_hidden(shot),
         )
         said = (
             f"It was NOT back within the {seconds(self._plan.rescue_s)} of the rescue."
@@ -238,6 +242,19 @@ class ShotTaken:
             else f"It was back {seconds(took_s)} after the rescue began."
         )
         self.shot = replace(shot, rescued_s=took_s, evidence=(*shot.evidence, said))
+        if took_s is not None and self._pushed_s is not None and self._is_hidden(shot):
+            self.shot = with_drain(
+                self.shot,
+                self._journal.seen,
+                spike_start_s=self._pushed_s,
+                rescue_s=rescue_s,
+                capacity_per_s=self._setting.capacity,
+                client_amplification=self._plan.client.amplification,
+            )
+
+    def _is_hidden(self, shot: Shot) -> bool:
+        probes = self._journal.seen.probes_sent(shot.spike_end_s)
+        return hides_the_queue(probes, self._timeout_s) is not None
 
     def _amplification_at_most(self, shot: Shot) -> float:
         """A to shed by: as measured, at its highest; of an endless client ∞, since its jobs stay."""

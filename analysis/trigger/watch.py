@@ -37,8 +37,8 @@ STILL_ANSWERED = 0.05
 """A trapped service answers no more than this in time; one that answers more is not offered what the law
 says."""
 LOOK_ELSEWHERE = (
-    "Its queue cannot be seen from here: probe past the gateway (--probe-url), count what the service "
-    "received (--received), or bisect the threshold (--find-threshold)."
+    "Its queue cannot be seen from here until it is empty: probe past the gateway (--probe-url), or count "
+    "what the service received (--received), to know sooner and more exactly."
 )
 NO_COUNTS = (
     "Its queue cannot be seen from here, and the query of what the service received (--received) gave no "

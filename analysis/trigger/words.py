@@ -21,6 +21,7 @@ FEW = 0.5
 METHODS: dict[Method, str] = {
     "probes": "patient probes through the same door as the clients: how much later each came back than the "
     "one before, for all that was sent in between; retries hidden behind the door are in it",
+    "drain": "how long it took, once the load was less, until all that had been sent was done",
     "direct probes": "patient probes past the gateway (--probe-url): how much later each came back than the "
     "one before, for all that was sent in between",
     "prometheus": "what the service says it received (the Prometheus query), over the first attempts",
@@ -33,6 +34,7 @@ METHODS: dict[Method, str] = {
 SHORT_METHODS: dict[Method, str] = {
     "probes": "patient probes",
     "direct probes": "probes past the gateway",
+    "drain": "the time it took to drain",
     "prometheus": "Prometheus query",
     "threshold": "bisected",
     "client": "the client's own attempts",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from domain.trigger.plan import TriggerPlan
 
 PROBES_A_TIMEOUT = 4.0
-MOST_PROBE_SHARE = 0.03
+MOST_PROBE_SHARE, MOST_DIRECT_PROBE_SHARE = 0.03, 0.06
 """Of the capacity: probes are to see the queue, not to make it."""
 LEAST_PROBES_A_TIMEOUT = 1.0
 """With fewer nothing is seen."""
@@ -39,13 +39,18 @@ def spike_of(plan: TriggerPlan) -> Spike:
 
 
 def probe_rate_per_s(plan: TriggerPlan, capacity_per_s: float) -> float:
-    """Patient probes a second: the plan's, or four a timeout, at most 3% of the capacity, but at least one a
-    timeout."""
+    """Patient probes a second: the plan's, or four a timeout, at most 3% of the capacity (6% past a gateway,
+    whose retries take long to settle), but at least one a timeout."""
     asked, timeout_s = plan.probing.rate_per_s, plan.client.timeout_s
     if asked is not None:
         return asked
-    usual = min(PROBES_A_TIMEOUT / timeout_s, MOST_PROBE_SHARE * capacity_per_s)
+    usual = min(PROBES_A_TIMEOUT / timeout_s, most_probe_share(plan) * capacity_per_s)
     return max(usual, LEAST_PROBES_A_TIMEOUT / timeout_s)
+
+
+def most_probe_share(plan: TriggerPlan) -> float:
+    """The share of the capacity that probes may be unless told otherwise."""
+    return MOST_PROBE_SHARE if plan.target.probe_url is None else MOST_DIRECT_PROBE_SHARE
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,18 +69,21 @@ def check_left(outcome: Outcome) -> None:
     assert outcome.answers
 
 
-def test_a_gateway_that_answers_the_probes_is_told_and_nothing_is_made_up(
+def test_a_gateway_that_answers_the_probes_is_told_and_the_drain_is_timed(
     capacity: float, tmp_path: Path
 ) -> None:
-    """What the client alone sends is .7 of the capacity, with the gateway's retries 1.4: undecided."""
+    """What the client alone sends is .75 of the capacity, with the gateway's retries 1.5."""
     if shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/bin") is None:
         pytest.skip("haproxy is not installed: `make gateways` installs it")
     victim = behind(haproxy, retries=1, server_timeout_s=PER_TRY_S)
-    outcome = judged(Case("hidden", victim, 1.4, hidden=2), tmp_path, capacity)
-    assert outcome.verdict == "undecided"
-    assert outcome.amplification is None
+    outcome = judged(Case("hidden", victim, 1.5, hidden=2), tmp_path, capacity)
+    assert outcome.verdict == "trapped", outcome.shot["evidence"]
+    assert outcome.shot["method"] == "drain"
+    assert outcome.amplification is not None
+    assert outcome.amplification > 4
+    assert outcome.shot["amplification"]["low"] < 6 < 1.1 * outcome.shot["amplification"]["high"]
     said = " ".join(outcome.shot["evidence"])
-    for part in ("status 504", "hides the queue", "--probe-url", "--received", "--find-threshold"):
+    for part in ("status 504", "hides the queue", "--probe-url", "--received"):
         assert part in said
     check_left(outcome)
 

@@ -153,6 +153,8 @@ CASES = (
     Case("plain-backlog-5-1.50", plain(backlog=5), 1.50, verdict=PROTECTED),
     Case("envoy-retries-0.75", behind(envoy, per_try_timeout_s=0.15, **_RETRYING), 0.75, hidden=2),
     Case("envoy-retries-1.30", behind(envoy, per_try_timeout_s=0.15, **_RETRYING), 1.30, hidden=2),
+    Case("envoy-hidden-0.75", behind(envoy, per_try_timeout_s=0.15, retries=1), 0.75, hidden=2),
+    Case("envoy-hidden-1.40", behind(envoy, per_try_timeout_s=0.15, retries=1), 1.40, hidden=2),
     Case("haproxy-retries-0.75", behind(haproxy, server_timeout_s=0.15, **_RETRYING), 0.75, hidden=2),
     Case("haproxy-retries-1.40", behind(haproxy, server_timeout_s=0.15, **_RETRYING), 1.40, hidden=2),
 )

@@ -27,8 +27,8 @@ def test_a_trap_is_said_with_its_growth_and_its_threshold() -> None:
     """Push, who was answered, growth, interval, utilization, and up to where it comes back."""
     assert words.verdict_text(plan(), TRAPPED, answered=0.0) == (
         "After a push of 500 ms the service answered nobody in time and work came in 1.21 times as fast as "
-        "it could do it (Aρ 1.21, 1.16–1.27 at 95%): at 40% utilization with these clients it does not come back "
-        "by itself. It comes back at utilizations up to 33.1% (31.5%–34.5% at 95%)."
+        "it could do it (Aρ 1.21, 1.16–1.27 at 95%): at 40% utilization with these clients it does not "
+        "come back by itself. It comes back at utilizations up to 33.1% (31.5%–34.5% at 95%)."
     )
     assert words.headline(TRAPPED).startswith("TRAPPED: ")
 
