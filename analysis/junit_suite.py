@@ -15,11 +15,12 @@ _ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One testcase. A ``failure`` is a finding, an ``error`` the fault of the harness; ``kind`` and
-    ``message`` are theirs. ``text`` is the long form, and what a passed case says."""
+    """One testcase. A ``failure`` is a finding, an ``error`` the fault of the harness, ``skipped``
+    what could not be judged; ``kind`` and ``message`` are theirs. ``text`` is the long form,
+    and what a passed case says."""
 
     name: str
-    state: Literal["passed", "failure", "error"] = "passed"
+    state: Literal["passed", "failure", "error", "skipped"] = "passed"
     kind: str = ""
     message: str = ""
     text: str = ""
@@ -44,7 +45,7 @@ def write_suite(directory: Path, suite: Suite) -> Path:
         "tests": str(len(suite.cases)),
         "failures": str(sum(case.state == "failure" for case in suite.cases)),
         "errors": str(sum(case.state == "error" for case in suite.cases)),
-        "skipped": "0",
+        "skipped": str(sum(case.state == "skipped" for case in suite.cases)),
         "time": f"{suite.duration_s:.3f}",
     }
     root = ElementTree.Element("testsuites", counts)

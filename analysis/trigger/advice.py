@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from analysis import laws
+from analysis.trigger.refused_connections import stayed_down
 from analysis.trigger.result import Advice, Shot
 from analysis.wording import number, percent, seconds
 from domain.trigger.plan import TriggerPlan
@@ -21,23 +22,25 @@ MOST_LATE = 0.05
 
 
 def advice(plan: TriggerPlan, shot: Shot, capacity_per_s: float | None = None) -> tuple[Advice, ...]:
-    """What would let the service of this shot come back, easiest first; none for one that is not vulnerable.
+    """What would let the service of this shot come back, easiest first; none for one that is not vulnerable,
+    or that crashed and stayed down.
 
     ``capacity_per_s``: C as found, in attempts/s; None takes the plan's, and without any the advice that
     needs it is left out. What layers between client and service add comes from the measured amplification.
     """
-    if shot.verdict == "not vulnerable":
+    if shot.verdict == "not vulnerable" or stayed_down(shot):
         return ()
     capacity = plan.capacity_per_s if capacity_per_s is None else capacity_per_s
     attempts, hidden = _attempts(plan, shot, capacity), _hidden(plan, shot, capacity)
     rho = shot.utilization
+    present, source = _present(attempts, shot)
     given = (
         _fewer_attempts(attempts, hidden, rho),
         _budget(attempts, hidden, rho),
         _queue_cap(plan, attempts * hidden, capacity),
         _dropping(plan),
-        _more_capacity(attempts * hidden, rho, capacity),
-        _less_demand(attempts * hidden, rho, capacity),
+        _more_capacity(present, rho, capacity, source),
+        _less_demand(present, rho, capacity),
     )
     return tuple(one for one in given if one is not None)
 
@@ -55,6 +58,14 @@ def _hidden(plan: TriggerPlan, shot: Shot, capacity: float | None) -> float:
     if measured is None or not math.isfinite(alone) or measured.low <= alone:
         return 1.0
     return measured.value / alone
+
+
+def _present(attempts: float, shot: Shot) -> tuple[float, str]:
+    """A as it is now, which the threshold is one over, and where the number comes from if it is not
+    measured."""
+    if shot.amplification is not None:
+        return max(1.0, shot.amplification.value), ""
+    return attempts, f" A was not measured: {number(attempts)} is what its client alone makes."
 
 
 def _fewer_attempts(attempts: float, hidden: float, rho: float) -> Advice | None:
@@ -116,7 +127,8 @@ def _dropping(plan: TriggerPlan) -> Advice:
     )
 
 
-def _more_capacity(amplification: float, rho: float, capacity: float | None) -> Advice | None:
+def _more_capacity(amplification: float, rho: float, capacity: float | None, source: str) -> Advice | None:
+    """Without a threshold, which stays as it is: the utilization falls."""
     if not math.isfinite(amplification) or amplification * rho < MARGIN:
         return None
     factor = amplification * rho / MARGIN
@@ -125,19 +137,21 @@ def _more_capacity(amplification: float, rho: float, capacity: float | None) -> 
     )
     return Advice(
         f"{number(factor)} times the capacity{needed}",
-        _threshold(amplification),
-        f"The same demand is then a utilization of {percent(rho / factor)}, below 1/A.",
+        None,
+        f"The same demand is then a utilization of {percent(rho / factor)}, below 1/A = "
+        f"{percent(1.0 / amplification)}.{source}",
     )
 
 
 def _less_demand(amplification: float, rho: float, capacity: float | None) -> Advice | None:
+    """Without a threshold, as for more capacity."""
     if not math.isfinite(amplification) or amplification * rho < MARGIN:
         return None
     lower = MARGIN / amplification
     rate = "" if capacity is None else f" ({number(lower * capacity)} jobs/s)"
     return Advice(
         f"a utilization of at most {percent(lower)}{rate}",
-        _threshold(amplification),
+        None,
         f"Spread or shed demand: it comes back by itself below 1/A = {percent(1.0 / amplification)}.",
     )
 

@@ -29,6 +29,10 @@ class Change:
     now: str
     word: Word
     why: str = ""
+    before_value: float | None = None
+    now_value: float | None = None
+    """The values without their errors, in the result's own units; None for the verdict and what is not
+    known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,16 @@ class Comparison:
     def comparable(self) -> bool:
         """Whether both are the same test."""
         return not self.differences
+
+    @property
+    def nothing_compared(self) -> bool:
+        """Whether not a single quantity could be compared: whoever asks for a comparison has none then."""
+        return all(change.word == "not compared" for change in self.changes)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is a finding: something got worse, or nothing could be compared."""
+        return self.nothing_compared or bool(self.worse)
 
     @property
     def worse(self) -> tuple[Change, ...]:
@@ -64,13 +78,14 @@ def compare(
 def summary(comparison: Comparison) -> str:
     """The comparison in one sentence."""
     if not comparison.comparable:
-        return "Not compared with the earlier result: " + "; ".join(comparison.differences) + "."
+        why = "; ".join(comparison.differences)
+        return f"Nothing could be compared with the earlier result: {why}."
     if comparison.worse:
         return "WORSE than the earlier result: " + ", ".join(c.name for c in comparison.worse) + "."
     better = [change.name for change in comparison.changes if change.word == "better"]
     if better:
         return "Better than the earlier result: " + ", ".join(better) + "; nothing got worse."
-    if all(change.word == "not compared" for change in comparison.changes):
+    if comparison.nothing_compared:
         return "Nothing could be compared with the earlier result."
     decided = all(change.word != "not compared" for change in comparison.changes if change.name == "verdict")
     partly = "" if decided else ", as far as an undecided test can be compared"
@@ -168,14 +183,20 @@ def _change(
     *,
     lower_is_better: bool,
 ) -> Change:
+    texts = _text(before, words), _text(now, words)
+    values = _value(before), _value(now)
     if before is None or now is None:
         absent = [which for which, one in (("earlier", before), ("present", now)) if one is None]
         why = f"not known of the {' and the '.join(absent)} test"
-        return Change(name, _text(before, words), _text(now, words), "not compared", why)
+        return Change(name, *texts, "not compared", why, *values)
     word: Word = "same"
     if _changed(before, now):
         word = "better" if (now.value < before.value) == lower_is_better else "worse"
-    return Change(name, _text(before, words), _text(now, words), word)
+    return Change(name, *texts, word, "", *values)
+
+
+def _value(interval: Interval | None) -> float | None:
+    return None if interval is None else interval.value
 
 
 def _changed(before: Interval, now: Interval) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis.trigger.result import Interval, TriggerResult
-from analysis.trigger.words import threshold_span
+from analysis.trigger.words import is_bisected, threshold_span, threshold_text
 from analysis.wording import number, percent, seconds
 from domain.trigger.assertions import Assertions
 
@@ -21,14 +21,17 @@ class AssertionCheck:
     found: str
     passed: bool
     why: str
+    measured: float | str | None = None
+    """What was found as a value: a verdict's word, a ratio, or seconds; None if it is not known."""
 
 
 def check(result: TriggerResult, assertions: Assertions) -> tuple[AssertionCheck, ...]:
     """Every assertion that was made, judged; empty if none was.
 
     A utilization is judged by the threshold's value, not by the low end of its interval, which is said: what
-    lies somewhat above what is asked would otherwise fail by chance. Besides, no push at or below that
-    utilization may have ended trapped.
+    lies somewhat above what is asked would otherwise fail by chance. A bisected threshold is no estimate with
+    an error: it is judged by its low end, the highest utilization at which the service was seen to come back.
+    Besides, no push at or below that utilization may have ended trapped.
     """
     checks = []
     if assertions.verdicts:
@@ -46,7 +49,7 @@ def _verdict(result: TriggerResult, accepted: tuple[str, ...]) -> AssertionCheck
     asked = " or ".join(accepted)
     passed = result.verdict in accepted
     why = f"the verdict is {result.verdict}" + ("" if passed else f", and only {asked} is accepted")
-    return AssertionCheck("verdict", asked, result.verdict, passed, why)
+    return AssertionCheck("verdict", asked, result.verdict, passed, why, result.verdict)
 
 
 def _utilization(result: TriggerResult, asked: float) -> AssertionCheck:
@@ -54,7 +57,9 @@ def _utilization(result: TriggerResult, asked: float) -> AssertionCheck:
     if threshold is None:
         why = "up to which utilization it comes back is not known"
         return AssertionCheck(name, wanted, "not known", False, why)
-    found = percent(threshold.value)
+    bisected = is_bisected(result)
+    value = threshold.low if bisected else threshold.value
+    found = percent(value)
     trapped = [
         shot.utilization
         for shot in result.shots
@@ -62,12 +67,15 @@ def _utilization(result: TriggerResult, asked: float) -> AssertionCheck:
     ]
     if trapped:
         why = f"it was trapped at {percent(min(trapped))}, which is not above {percent(asked)}"
-        return AssertionCheck(name, wanted, found, False, why)
-    passed = threshold.value >= asked - _ROUNDING
+        return AssertionCheck(name, wanted, found, False, why, value)
+    passed = value >= asked - _ROUNDING
+    if bisected:
+        why = f"its threshold lies {threshold_text(result)}; the lower end counts"
+        return AssertionCheck(name, wanted, found, passed, why, value)
     why = f"it comes back up to {found}" + threshold_span(result)
     if threshold.low < asked < threshold.high:
         why += f"; that interval holds the {percent(asked)} asked for, so this is by the value alone"
-    return AssertionCheck(name, wanted, found, passed, why)
+    return AssertionCheck(name, wanted, found, passed, why, value)
 
 
 def _amplification(result: TriggerResult, asked: float) -> AssertionCheck:
@@ -80,7 +88,7 @@ def _amplification(result: TriggerResult, asked: float) -> AssertionCheck:
     why = f"A is {found}" + _span(known[0], result.confidence)
     if known[0].low < asked < known[0].high:
         why += f"; that interval holds the {number(asked)} asked for, so this is by the value alone"
-    return AssertionCheck(name, wanted, found, known[0].value <= asked + _ROUNDING, why)
+    return AssertionCheck(name, wanted, found, known[0].value <= asked + _ROUNDING, why, known[0].value)
 
 
 def _recovery(result: TriggerResult, asked_s: float) -> AssertionCheck:
@@ -99,7 +107,7 @@ def _recovery(result: TriggerResult, asked_s: float) -> AssertionCheck:
     else:
         why = "how long it takes to come back was neither seen nor can it be predicted"
         return AssertionCheck(name, wanted, "not known", False, why)
-    return AssertionCheck(name, wanted, seconds(found), found <= asked_s + _ROUNDING, why)
+    return AssertionCheck(name, wanted, seconds(found), found <= asked_s + _ROUNDING, why, found)
 
 
 def _span(interval: Interval, confidence: float) -> str:

@@ -14,6 +14,7 @@ from analysis.trigger.observations import Observations
 from analysis.trigger.result import PhaseDone
 from domain.trigger.messages import TICK_EVERY_S, Command, Tick, message_to_json
 
+DISOBEYED = "the generator did not obey"
 OBEYS_WITHIN_S = 3.0
 """A generator that ticks but does not do as it is told for so long is broken."""
 COUNTED = ("first", "retries", "saturated", "saturated_failed", "probes_sent")
@@ -93,7 +94,7 @@ def obeyed(journal: Journal, *commands: Command) -> Course[float]:
             if one.command == wanted:
                 return one.t_s
         if journal.now_s > asked_s + OBEYS_WITHIN_S:
-            raise Halted(f"the generator did not obey {wanted} within {OBEYS_WITHIN_S:g} s")
+            raise Halted(f"{DISOBEYED} {wanted} within {OBEYS_WITHIN_S:g} s")
         yield ()
 
 

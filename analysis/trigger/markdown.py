@@ -9,12 +9,11 @@ from analysis.trigger.against import Comparison, summary
 from analysis.trigger.assertions import AssertionCheck
 from analysis.trigger.result import TriggerResult
 from analysis.trigger.tables import advice_rows, finding_rows, shot_rows
-from analysis.trigger.words import alarms, headline, health_text, remarks, tone, verdict_text
+from analysis.trigger.words import alarms, headline, health_text, remarks, verdict_text
 from domain.trigger.plan import TriggerPlan
 
 FILE_NAME = "trigger.md"
 
-_SIGNS = {"bad": "❌", "good": "✅", "open": "⚠️"}
 _ACTIVE = re.compile(r"([\\`*_\[\]#|~>])")
 _NOBODY = "@\N{ZERO WIDTH SPACE}"
 """An at sign that mentions nobody; GitHub looks through a backslash."""
@@ -33,9 +32,15 @@ def summary_text(
     checks: Sequence[AssertionCheck] = (),
     comparison: Comparison | None = None,
     answered: float | None = None,
+    *,
+    passed: bool,
 ) -> str:
-    """Verdict, numbers, advice, what was asked, and the comparison with an earlier result."""
-    parts = [f"### {_SIGNS[tone(result)]} tipover trigger: {escaped(plan.name)}", *_loud(result)]
+    """Verdict, numbers, advice, what was asked, and the comparison with an earlier result.
+
+    ``passed``: whether the process ends with 0, which is what the sign says; a service that is trapped as it
+    was expected to be passes.
+    """
+    parts = [f"### {'✅' if passed else '❌'} tipover trigger: {escaped(plan.name)}", *_loud(result)]
     parts.append(f"**{escaped(headline(result))}**")
     parts.append(escaped(verdict_text(plan, result, answered)))
     if result.left_healthy:
@@ -74,7 +79,8 @@ def _shots(plan: TriggerPlan, result: TriggerResult) -> list[str]:
 def _comparison(comparison: Comparison | None) -> list[str]:
     if comparison is None:
         return []
-    said = [f"**{escaped(summary(comparison))}**"]
+    sign = "❌ " if comparison.failed else ""
+    said = [f"**{sign}{escaped(summary(comparison))}**"]
     if comparison.changes:
         rows = [
             (change.name, change.before, change.now, _word(change.word, change.why))

@@ -26,14 +26,6 @@ class Measured:
     slope: Slope | None = None
     evidence: tuple[str, ...] = ()
 
-    def time_left_s(self, now_s: float, shot: ShotContext) -> float | None:
-        """Seconds until the queue is empty: (W − T)/(1 − Aρ) while attempts fail, then T/(1 − ρ)."""
-        if self.slope is None or self.slope.with_probes >= 1.0:
-            return None
-        wait, timeout_s = self.slope.wait_s(now_s), shot.timeout_s
-        failing = max(0.0, wait - timeout_s) / (1.0 - self.slope.with_probes)
-        return failing + min(wait, timeout_s) / (1.0 - shot.utilization)
-
     def by_client(self, amplification: float, amplified: float) -> Measured:
         """Nothing measured: what the client alone does; no numbers for an endless one."""
         if math.isinf(amplification):
@@ -72,7 +64,9 @@ def _probed(seen: Observations, shot: ShotContext) -> Measured:
     amplified = _product(slope.amplified_utilization, made.times(1.0 / made.value))
     share = None if capacity is None else _product(slope.work_s, capacity)
     amplification = None if share is None else _product(share, made)
-    return Measured(amplified, amplification, share, shot.method, slope, _sentences(slope, made, share))
+    return Measured(
+        amplified, amplification, share, shot.method, slope, _sentences(slope, made, share, capacity)
+    )
 
 
 def _slope(seen: Observations, shot: ShotContext, offered_per_s: float) -> Slope | None:
@@ -96,7 +90,9 @@ def measured_from_s(settled_s: float, timeout_s: float, method: Method) -> float
     return settled_s + (0.0 if method == "probes" else timeout_s)
 
 
-def _sentences(slope: Slope, made: Interval, share: Interval | None) -> tuple[str, ...]:
+def _sentences(
+    slope: Slope, made: Interval, share: Interval | None, capacity: Interval | None
+) -> tuple[str, ...]:
     said = [
         f"{slope.probes} patient probes: between them {slope.attempts:,} attempts were sent, each "
         f"{seconds(slope.work_s.value)} of work; the client makes {number(made.value)} attempts a job while "
@@ -109,7 +105,23 @@ def _sentences(slope: Slope, made: Interval, share: Interval | None) -> tuple[st
         )
     if share is not None:
         said.append(f"That is {percent(share.value)} of the work of an attempt when it is healthy.")
+        said += _capacity_doubted(slope, share, capacity)
     return tuple(said)
+
+
+def _capacity_doubted(slope: Slope, share: Interval, capacity: Interval | None) -> list[str]:
+    """The other reading of a share that is not 1: a capacity that was given (an interval of no width) may be
+    wrong. It is only a doubt, so half of the interval, which holds at all times at once, is enough."""
+    if capacity is None or capacity.low != capacity.high:
+        return []
+    low, high = (share.value + share.low) / 2.0, (share.value + share.high) / 2.0
+    if low <= 1.0 <= high:
+        return []
+    wrong = "low" if high < 1.0 else "high"
+    return [
+        f"Or the given capacity of {number(capacity.value)}/s is too {wrong}: at "
+        f"{number(1.0 / slope.work_s.value)}/s an attempt would cost what a healthy one does."
+    ]
 
 
 def _received(seen: Observations, shot: ShotContext) -> Measured:

@@ -55,12 +55,15 @@ class Bar:
 
 
 def draw_plots(directory: Path, plan: TriggerPlan, result: TriggerResult, seen: Observations) -> list[Plot]:
-    """Draw both pictures, write each to ``plots/<name>.png`` in the run directory and return them."""
+    """Draw both pictures, write each to ``plots/<name>.png`` in the run directory and return them; none if
+    nothing was sent, or nothing was ever answered."""
     from analysis.trigger.story_picture import draw_story  # matplotlib is slow to import
     from analysis.trigger.wait_picture import draw_wait
 
     folder = directory / "plots"
     folder.mkdir(parents=True, exist_ok=True)
+    if not seen.ticks or words.unreached(result):
+        return []
     plots = [draw_story(plan, result, seen), draw_wait(plan, result, seen)]
     for plot in plots:
         (folder / f"{plot.name}.png").write_bytes(plot.png)

@@ -34,9 +34,9 @@ def probe_rate(plan: TriggerPlan, capacity_per_s: float) -> ProbeRate:
     elif share * capacity_per_s >= PROBES_A_TIMEOUT / timeout_s:
         why = "four a timeout"
     elif share * capacity_per_s >= LEAST_PROBES_A_TIMEOUT / timeout_s:
-        why = f"at most {percent(share)} of capacity"
+        why = "the most allowed"
     else:
         why = "one a timeout"
     return ProbeRate(
-        rate, f"{number(rate)} patient probes/s ({why}), {percent(rate / capacity_per_s)} of capacity"
+        rate, f"{number(rate)} patient probes/s: {percent(rate / capacity_per_s)} of capacity, {why}"
     )

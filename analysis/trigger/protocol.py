@@ -16,6 +16,7 @@ from analysis.trigger.capacity import AGAIN_AT_MOST_S, FoundCapacity, capacity_a
 from analysis.trigger.capacity_drift import drift_sentence, with_both_capacities, with_verdicts_at_both
 from analysis.trigger.course import Course, Halted, Journal, attempts_sent, obeyed, waited
 from analysis.trigger.observations import Observations
+from analysis.trigger.offer import law_amplification
 from analysis.trigger.probe_rate import probe_rate
 from analysis.trigger.push import faults_in_size
 from analysis.trigger.reach import reached
@@ -23,7 +24,7 @@ from analysis.trigger.rescue import left_healthy
 from analysis.trigger.result import Advice, Interval, Shot, TriggerResult
 from analysis.trigger.room import looked_until_s, rescue_until_s
 from analysis.trigger.shot import Judge, Setting, ShotTaken
-from analysis.trigger.threshold import threshold_of, with_bisected_amplification
+from analysis.trigger.threshold import threshold_of, undecided_end, with_bisected_amplification
 from analysis.trigger.watch import judge as judge_by_probes
 from analysis.wording import seconds
 from domain.sockets import SocketLimits
@@ -61,6 +62,7 @@ class Protocol:
         self._shots: list[ShotTaken] = []
         self._search = ThresholdSearch()
         self._left_healthy: bool | None = None
+        self._utilization: float | None = None
         self._halted: Halted | None = None
         self._stop: str | None = None
         self._cut_off = False
@@ -70,6 +72,11 @@ class Protocol:
     def phase(self) -> str:
         """The present phase, for whoever watches."""
         return self._journal.phase
+
+    @property
+    def utilization(self) -> float | None:
+        """That of the latest push, for whoever watches; None before the first."""
+        return self._utilization
 
     @property
     def said(self) -> str:
@@ -131,6 +138,7 @@ class Protocol:
         shots = with_bisected_amplification(shots, threshold, method)
         first = shots[0] if shots else None
         drift = drift_sentence(self._capacity, self._capacity_after)
+        ended = undecided_end(shots) if self.plan.find_threshold else None
         faults = self._faults(seen)
         return TriggerResult(
             name=self.plan.name,
@@ -139,7 +147,7 @@ class Protocol:
             confidence=self.plan.confidence,
             capacity_per_s=self._capacity,
             capacity_given=self.plan.capacity_per_s is not None,
-            client_amplification=self.plan.client.amplification,
+            client_amplification=self._client_amplification(),
             shots=shots,
             threshold=threshold,
             threshold_method=method,
@@ -150,7 +158,7 @@ class Protocol:
             invalid_reasons=(*faults, *invalid_reasons),
             safety_stop=self._safety_stop(seen),
             interrupted_by=self._interrupted_by(seen),
-            warnings=(*self._warnings, *([] if drift is None else [drift]), *warnings),
+            warnings=(*self._warnings, *(said for said in (drift, ended) if said is not None), *warnings),
             capacity_after_per_s=self._capacity_after,
             error_reasons=seen.error_reasons,
         )
@@ -195,6 +203,12 @@ class Protocol:
             yield from self._shots_taken()
         except Halted as halted:
             self._halted = halted
+        try:
+            yield from self._last_look()
+        except Halted as halted:
+            self._halted = self._halted or halted
+
+    def _last_look(self) -> Course[None]:
         self._left_healthy = yield from left_healthy(self._journal, self.plan, self._check_until_s())
         spare_s = self.plan.ceiling.duration_s - self._journal.now_s
         if self._left_healthy and self._found is not None and self._shots and spare_s > 2 * AGAIN_AT_MOST_S:
@@ -242,6 +256,7 @@ class Protocol:
     def _shot(self, plan: TriggerPlan, setting: Setting) -> Course[None]:
         taken = ShotTaken(self._journal, plan, setting, see_it_back=not self._shots)
         self._shots.append(taken)
+        self._utilization = plan.utilization
         yield from taken.course()
         shot = taken.shot
         if shot is None:
@@ -274,6 +289,12 @@ class Protocol:
         return looked_until_s(self._journal, self.plan, looked_s)
 
     # What it comes to.
+
+    def _client_amplification(self) -> float:
+        """Attempts a job while all fail, by the law of the client's rules, its budget included."""
+        if self._capacity is None:
+            return self.plan.client.amplification
+        return law_amplification(self.plan.client, self.plan.utilization * self._capacity.value)
 
     def _advice(self, first: Shot | None) -> tuple[Advice, ...]:
         if first is None:

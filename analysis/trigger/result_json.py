@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from analysis.trigger.against import Comparison
+from analysis.trigger.assertions import AssertionCheck
 from analysis.trigger.result import TriggerResult
 from domain.errors import ConfigurationError, Fault
 from domain.trigger.plan import TriggerPlan
@@ -30,6 +31,7 @@ class TriggerRecord:
     exit_code: int
     tool_version: str
     comparison: Comparison | None = None
+    checks: tuple[AssertionCheck, ...] = ()
 
 
 def result_to_json(result: TriggerResult) -> dict[str, Any]:
@@ -52,8 +54,21 @@ def record_to_json(record: TriggerRecord) -> dict[str, Any]:
         "exit_code": record.exit_code,
         **result_to_json(record.result),
         "plan": plan_to_json(record.plan),
-        "comparison": None if record.comparison is None else _plain(asdict(record.comparison)),
+        "checks": [_plain(asdict(check)) for check in record.checks],
+        "comparison": None if record.comparison is None else _comparison_to_json(record.comparison),
     }
+
+
+def _comparison_to_json(comparison: Comparison) -> dict[str, Any]:
+    """With what a pipeline asks first, which is worked out from the rest."""
+    data: dict[str, Any] = _plain(asdict(comparison))
+    return {"worse": bool(comparison.worse), "nothing_compared": comparison.nothing_compared, **data}
+
+
+def _comparison_from_json(data: object) -> Comparison:
+    if isinstance(data, Mapping):
+        data = {key: value for key, value in data.items() if key not in ("worse", "nothing_compared")}
+    return _value_of(Comparison, data, "comparison")
 
 
 def record_from_json(data: object) -> TriggerRecord:
@@ -77,7 +92,8 @@ def record_from_json(data: object) -> TriggerRecord:
         result,
         _value_of(int, data["exit_code"], "exit_code"),
         str(data.get("tool_version", "")),
-        None if comparison is None else _value_of(Comparison, comparison, "comparison"),
+        None if comparison is None else _comparison_from_json(comparison),
+        _value_of(tuple[AssertionCheck, ...], data.get("checks", []), "checks"),
     )
 
 

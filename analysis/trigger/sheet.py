@@ -22,6 +22,8 @@ from analysis.wording import percent
 
 TINTS = {"capacity": "#e5e0f0", "spike": "#fbe0c8", "rescue": "#d6e9f8"}
 NORMAL = "#f1f1f1"
+WIDE_SHARE = 0.17
+"""What a span needs of the width for the words "34.4%: not vulnerable"."""
 VERDICT_TINTS = {"trapped": STATE_TINTS["failing"], "undecided": "#f5e6b3"}
 
 
@@ -35,7 +37,8 @@ def new_trigger_sheet(result: TriggerResult, title: str, y_label: str, start_s: 
     end_s = max(end_s, start_s + 1e-6)
     shown = [phase for phase in result.phases if phase.end_s > start_s and phase.start_s < end_s]
     # The phases of several pushes are too many to be named; their pushes are not.
-    pushes = _pushes(result, end_s) if len(result.shots) > 1 else []
+    several = sum(start_s <= shot.spike_end_s <= end_s for shot in result.shots) > 1
+    pushes = _pushes(result, end_s) if several else []
     named = pushes or [(p.start_s, p.end_s, p.name, TINTS.get(kind(p), NORMAL)) for p in shown]
     spans = [
         (max(left, start_s) - start_s, min(right, end_s) - start_s, label, tint)
@@ -63,12 +66,25 @@ def kind(phase: PhaseDone) -> str:
     return phase.name.split()[0].split("-")[0] if phase.name.strip() else ""
 
 
+def pushes_named(result: TriggerResult) -> str:
+    """A sentence that names every push by its number; empty if there are not several."""
+    if len(result.shots) < 2:
+        return ""
+    named = [f"{n} at {percent(s.utilization)}: {s.verdict}" for n, s in enumerate(result.shots, 1)]
+    return f" Pushes, in their order: {'; '.join(named)}."
+
+
 def _pushes(result: TriggerResult, end_s: float) -> list[tuple[float, float, str, str]]:
-    """A span for every push, from its baseline to that of the next, with how it ended."""
+    """A span for every push, from its baseline to that of the next, with how it ended if all have room for
+    it, or else with its number, which ``pushes_named`` explains."""
     starts = [_baseline_start_s(result, shot) for shot in result.shots]
     spans = []
-    for shot, left, right in zip(result.shots, starts, [*starts[1:], end_s], strict=True):
-        label = f"{percent(shot.utilization)}: {shot.verdict}"
+    ends = [*starts[1:], end_s]
+    total_s = end_s - min((phase.start_s for phase in result.phases), default=0.0)
+    narrowest_s = min(right - left for left, right in zip(starts, ends, strict=True))
+    wide = narrowest_s >= WIDE_SHARE * total_s
+    for number, (shot, left, right) in enumerate(zip(result.shots, starts, ends, strict=True), 1):
+        label = f"{percent(shot.utilization)}: {shot.verdict}" if wide else str(number)
         spans.append((left, right, label, VERDICT_TINTS.get(shot.verdict, STATE_TINTS["healthy"])))
     return spans
 

@@ -21,7 +21,7 @@ from analysis.plots.canvas import (
 )
 from analysis.trigger.observations import Floats, Observations
 from analysis.trigger.result import TriggerResult
-from analysis.trigger.sheet import new_trigger_sheet
+from analysis.trigger.sheet import new_trigger_sheet, pushes_named
 from analysis.wording import number, percent, seconds
 from domain.trigger.plan import TriggerPlan
 
@@ -89,7 +89,7 @@ def draw_story(plan: TriggerPlan, result: TriggerResult, seen: Observations) -> 
     sheet.axes.yaxis.set_major_formatter(FuncFormatter(thousands))
     names = ", ".join(phase.name for phase in result.phases)
     alt = f"Line chart of attempts, first attempts and goodput per second over the phases {names}. {title}."
-    return Plot(NAME, title, CAPTION, alt, sheet.png())
+    return Plot(NAME, title, CAPTION + pushes_named(result), alt, sheet.png())
 
 
 def _draw(sheet: Sheet, found: Rates, result: TriggerResult) -> None:

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 from analysis.report.settings import Row, client_rows
 from analysis.trigger.result import Advice, Shot, TriggerResult
-from analysis.trigger.words import SHORT_METHODS, interval_text, push_s, rescue_text
+from analysis.trigger.words import SHORT_METHODS, interval_text, push_text, rescue_text, threshold_text
 from analysis.wording import ABSENT, number, percent, seconds
 from domain.request_mix import RequestTemplate
 from domain.trigger.plan import TriggerPlan
 
 LONGEST_BODY = 60
+PUSH_PHASES = ("baseline", "spike", "watch")
+"""The phases of which the utilization is said."""
 
 
 class ShotRow(NamedTuple):
@@ -70,17 +72,28 @@ def _advice_row(advice: Advice) -> tuple[str, str, str]:
 
 
 def phase_rows(result: TriggerResult) -> list[PhaseRow]:
-    """Every stretch of the test as it was."""
+    """Every stretch of the test as it was; those of a push say at which utilization."""
     return [
         PhaseRow(
-            phase.name,
+            name,
             number(phase.start_s),
             number(phase.end_s - phase.start_s),
             number(phase.rate_per_s) if phase.rate_per_s else ABSENT,
             phase.said,
         )
-        for phase in result.phases
+        for name, phase in zip(phase_names(result), result.phases, strict=True)
     ]
+
+
+def phase_names(result: TriggerResult) -> list[str]:
+    """As "watch at 34.4%": each phase, and the utilization of the push that it belongs to."""
+    names, utilization = [], None
+    for phase in result.phases:
+        if phase.name == "baseline" and result.capacity_per_s is not None:
+            utilization = phase.rate_per_s / result.capacity_per_s.value
+        of_push = phase.name in PUSH_PHASES and utilization is not None
+        names.append(f"{phase.name} at {percent(utilization)}" if of_push else phase.name)
+    return names
 
 
 def finding_rows(plan: TriggerPlan, result: TriggerResult) -> list[Row]:
@@ -104,7 +117,7 @@ def finding_rows(plan: TriggerPlan, result: TriggerResult) -> list[Row]:
             ("rescue, until it answered again", rescue_text(shot)),
         ]
     rows += [
-        ("highest utilization at which it comes back", interval_text(result.threshold, as_percent=True)),
+        ("highest utilization at which it comes back", threshold_text(result)),
         ("attempts sent in all", number(result.attempts_sent)),
         ("left healthy", {True: "yes", False: "NO", None: "not seen"}[result.left_healthy]),
     ]
@@ -117,7 +130,7 @@ def plan_rows(plan: TriggerPlan, result: TriggerResult) -> list[Row]:
     rows = [
         ("target", target.url + (f" (connected to {target.address})" if target.address else "")),
         ("utilization asked for", percent(plan.utilization)),
-        ("push", f"{number(plan.dose)} timeouts of work in {seconds(push_s(plan, result))}"),
+        ("push", f"{number(plan.dose)} timeouts of work in {push_text(plan, result)}"),
         ("confidence of the verdict", percent(plan.confidence)),
         ("longest watch", f"{number(plan.watch_timeouts)} timeouts"),
         ("longest rescue", seconds(plan.rescue_s)),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from analysis.trigger.result import Interval, Method, Shot
+from analysis.wording import percent
 
 
 def threshold_of(shots: Sequence[Shot], bracket: Interval | None) -> tuple[Interval | None, Method]:
@@ -17,6 +18,18 @@ def threshold_of(shots: Sequence[Shot], bracket: Interval | None) -> tuple[Inter
         return None, "none"
     a = shots[0].amplification
     return Interval(_inverse(a.value), _inverse(a.high), _inverse(a.low)), shots[0].method
+
+
+def undecided_end(shots: Sequence[Shot]) -> str | None:
+    """That the search for the threshold ended at a push of which nobody knows; None if it did not.
+
+    ``shots``: those of the search, in their order, the asked one first. Nothing more is tried after an
+    undecided one.
+    """
+    if not shots or shots[-1].verdict != "undecided":
+        return None
+    at = percent(shots[-1].utilization)
+    return f"The search for the threshold ended at {at}, where the push ended undecided."
 
 
 def _inverse(amplification: float) -> float:

@@ -26,13 +26,16 @@ from domain.trigger.plan import TriggerPlan
 NAME = "trigger-wait"
 CAPTION = (
     "Each mark is a patient probe, which waits much longer than a client: its wait is the backlog it found. "
-    "Where the marks rise, work arrives faster than the service can do it, and they rise by Aρ − 1 seconds a "
-    "second. The hatched stretch is left out of the fit: retries of the push still arrive in it."
+    "Where the marks rise, work arrives faster than the service can do it. A and the verdict come from how "
+    "far apart the probes came back for what was sent in between (docs/theory.md), for which the hatched "
+    "stretch counts too; the line is only for the eye: the straight one nearest to the marks it lies under."
 )
 OPEN = ("aborted", "timeout")
 """Outcomes of probes that were still waiting when somebody hung up."""
 LEFT_OUT = "#c4c4c4"
 BEFORE_TIMEOUTS = 6.0
+LEAST_MARKS = 4
+"""A line through fewer says nothing."""
 AFTER = 0.25
 """How much is shown after the verdict, as a share of what is shown up to it."""
 
@@ -74,15 +77,17 @@ def marks(probes: Iterable[ProbeLine], start_s: float, end_s: float) -> Marks:
 
 
 def fitted(shot: Shot, answered: Floats, from_s: float, to_s: float) -> Fit | None:
-    """The measured slope Aρ − 1 through the middle of the answered probes of the time it was measured in."""
+    """The straight line of least squares through the answered probes of a time; None of too few."""
     if shot.amplified_utilization is None or shot.method not in ("probes", "direct probes"):
         return None
     inside = answered[(answered[:, 0] >= from_s) & (answered[:, 0] <= to_s)]
-    if len(inside) < 2:
+    if len(inside) < LEAST_MARKS:
         return None
-    slope = shot.amplified_utilization.value - 1.0
     first, last = float(inside[:, 0].min()), float(inside[:, 0].max())
+    if last <= first:
+        return None
     middle, wait = (float(mean) for mean in inside.mean(axis=0))
+    slope = float(np.polyfit(inside[:, 0] - middle, inside[:, 1], 1)[0])
     return Fit(first, wait + slope * (first - middle), last, wait + slope * (last - middle))
 
 
@@ -130,8 +135,12 @@ def _watched_to_s(result: TriggerResult, shot: Shot, end_s: float) -> float:
     """When the verdict was taken, or without one the end of the watch: probes sent later measured nothing."""
     if shot.decided_s is not None:
         return shot.spike_end_s + shot.decided_s
+    return _watch_end_s(result, shot) or end_s
+
+
+def _watch_end_s(result: TriggerResult, shot: Shot) -> float | None:
     ends = [phase.end_s for phase in result.phases if phase.name == "watch"]
-    return next((time_s for time_s in ends if time_s > shot.spike_end_s), end_s)
+    return next((time_s for time_s in ends if time_s > shot.spike_end_s), None)
 
 
 def _draw_shot(axes: Axes, plan: TriggerPlan, shot: Shot, found: Marks, watched_to_s: float) -> list[Artist]:
@@ -143,14 +152,15 @@ def _draw_shot(axes: Axes, plan: TriggerPlan, shot: Shot, found: Marks, watched_
         axes.axvspan(
             shot.spike_end_s, left_out_to, facecolor="none", edgecolor=LEFT_OUT, hatch="///", lw=0, zorder=0.4
         )
-        handles.append(Patch(label="left out", facecolor="none", edgecolor=LEFT_OUT, hatch="///", lw=0))
+        handles.append(
+            Patch(label="left out of the line", facecolor="none", edgecolor=LEFT_OUT, hatch="///", lw=0)
+        )
     line = fitted(shot, found.answered, from_s, watched_to_s)
-    if line is not None and shot.amplified_utilization is not None:
-        how = "probes past the gateway" if shot.method == "direct probes" else "fitted"
-        label = f"{how}: Aρ = {number(shot.amplified_utilization.value)}"
+    if line is not None:
+        label = "straight line through them"
         ends = [line.start_s, line.end_s], [line.start_wait_s, line.end_wait_s]
-        axes.plot(*ends, color="white", lw=3.6, zorder=3.5, label="_halo")
-        handles += axes.plot(*ends, color=INK, lw=1.7, zorder=4, label=label)
+        axes.plot(*ends, color="white", lw=3.6, zorder=2.5, label="_halo")
+        handles += axes.plot(*ends, color=INK, lw=1.7, zorder=2.6, label=label)
     if shot.decided_s is not None:
         axes.axvline(watched_to_s, color=GREY, lw=1.0, zorder=2)
         handles.append(Line2D([], [], color=GREY, lw=1.0, label="verdict"))
@@ -158,7 +168,8 @@ def _draw_shot(axes: Axes, plan: TriggerPlan, shot: Shot, found: Marks, watched_
 
 
 def _window(plan: TriggerPlan, result: TriggerResult, seen: Observations) -> tuple[float, float]:
-    """From some timeouts before the push until somewhat after the verdict."""
+    """From some timeouts before the push until somewhat after the verdict; of one that recovers, until the
+    end of the watch, so that its queue is seen to empty."""
     if not result.shots:
         return 0.0, max(seen.now_s, 1.0)
     shot = result.shots[0]
@@ -166,7 +177,10 @@ def _window(plan: TriggerPlan, result: TriggerResult, seen: Observations) -> tup
     end_s = seen.now_s
     if shot.decided_s is not None:
         decided_s = shot.spike_end_s + shot.decided_s
-        end_s = min(end_s, decided_s + AFTER * (decided_s - start_s))
+        shown_to_s = decided_s + AFTER * (decided_s - start_s)
+        if shot.verdict == "recovers":
+            shown_to_s = max(shown_to_s, _watch_end_s(result, shot) or shown_to_s)
+        end_s = min(end_s, shown_to_s)
     return start_s, max(end_s, start_s + plan.client.timeout_s)
 
 

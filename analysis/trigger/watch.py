@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from analysis.trigger.comeback import NO_RETRIES, SHEDS, adds_no_load, verdict_back
+from analysis.trigger.comeback import NO_RETRIES, SHEDS, adds_no_load, predicted_recovery_s, verdict_back
 from analysis.trigger.gateway import hides_the_queue
 from analysis.trigger.interval_words import interval_words
 from analysis.trigger.measured import Measured, measure
 from analysis.trigger.observations import Observations
+from analysis.trigger.refused_connections import DOWN_TIMEOUTS, Gone, gone
 from analysis.trigger.result import Interval, Method, Word
 from analysis.trigger.shot_context import ShotContext
 from analysis.trigger.slope import out_of_order
@@ -50,8 +51,8 @@ NO_COUNTS = (
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """``verdict`` None: go on. ``pushed`` False comes with "undecided": the spike was no trigger, so a
-    larger dose is due, or the end. Seconds are from the end of the spike; ``predicted_recovery_s`` until its
-    queue is empty.
+    larger dose is due, or the end. Seconds are from the end of the spike; ``predicted_recovery_s`` until
+    the last failing attempt ends.
     """
 
     verdict: Word | None
@@ -76,6 +77,14 @@ def judge(seen: Observations, shot: ShotContext) -> Judgement:
         seen, timeout_s, shot.spike_start_s, shot.spike_end_s, shot.baseline_answered
     ):
         return _not_pushed(seen, shot)
+    away = gone(seen, timeout_s, shot.spike_start_s)
+    if away is not None and away.end_s is None:
+        return _gone(seen, shot, away)
+    return _after_crash(_judged(seen, shot, state), away)
+
+
+def _judged(seen: Observations, shot: ShotContext, state: Standing) -> Judgement:
+    """The verdict on a service that is there."""
     found = measure(seen, shot)
     if state.is_back:
         return _back(seen, shot, found, state)
@@ -83,7 +92,7 @@ def judge(seen: Observations, shot: ShotContext) -> Judgement:
         decided = _failing(seen, shot, found, state.answered)
         if decided is not None:
             return decided
-    if now - shot.spike_end_s >= shot.watch_timeouts * timeout_s:
+    if seen.now_s - shot.spike_end_s >= shot.watch_timeouts * shot.timeout_s:
         return _watch_over(seen, shot, found, state)
     return _said(seen, shot, found, None)
 
@@ -111,6 +120,30 @@ def _back(seen: Observations, shot: ShotContext, found: Measured, state: Standin
     return _said(seen, shot, found, verdict, [*said, why], slow=slow, recovered_s=recovered)
 
 
+def _gone(seen: Observations, shot: ShotContext, away: Gone) -> Judgement:
+    """It refuses all connections now; after some timeouts it is not waited for."""
+    timeouts = (seen.now_s - away.start_s) / shot.timeout_s
+    over = seen.now_s - shot.spike_end_s >= shot.watch_timeouts * shot.timeout_s
+    if timeouts < DOWN_TIMEOUTS and not over:
+        return Judgement(None, deepest_wait_s=_deepest_s(seen, shot), evidence=(away.said,))
+    why = (
+        f"It was still down {number(timeouts)} timeouts later. A service that is gone has no queue, so this "
+        "tells nothing of its retries."
+    )
+    return Judgement("undecided", deepest_wait_s=_deepest_s(seen, shot), evidence=(away.said, why))
+
+
+def _after_crash(judgement: Judgement, away: Gone | None) -> Judgement:
+    """The same of a service that is up again; a crash is a failure that the push left behind."""
+    if away is None:
+        return judgement
+    if judgement.verdict is None:
+        return replace(judgement, evidence=(away.said,))
+    lost = "What had waited was lost with it, so that does not tell whether its queue would have drained."
+    verdict: Word = "recovers" if judgement.verdict == "not vulnerable" else judgement.verdict
+    return replace(judgement, verdict=verdict, evidence=(away.said, lost, *judgement.evidence))
+
+
 def _failing(seen: Observations, shot: ShotContext, found: Measured, answered: float) -> Judgement | None:
     measured = found.amplified_utilization
     if (
@@ -133,12 +166,11 @@ def _failing(seen: Observations, shot: ShotContext, found: Measured, answered: f
 
 
 def _draining(seen: Observations, shot: ShotContext, found: Measured, measured: Interval) -> Judgement:
-    left = found.time_left_s(seen.now_s, shot)
-    predicted = None if left is None else seen.now_s - shot.spike_end_s + left
+    predicted = predicted_recovery_s(seen, shot, found)
     why = f"While it fails, Aρ is {interval_words(measured)}, below 1: its queue drains."
     slow = predicted is not None and predicted > SLOW_TIMEOUTS * shot.timeout_s
     if predicted is not None:
-        why += f" It will be empty about {seconds(predicted)} after the end of the spike."
+        why += f" The last attempt will fail about {seconds(predicted)} after the end of the spike."
     said = [why, _error(shot)]
     verdict: Word = "recovers"
     if adds_no_load(shot, found):
@@ -187,6 +219,10 @@ def _watch_over(seen: Observations, shot: ShotContext, found: Measured, state: S
     ]
     disorder = out_of_order(seen.probes_sent(shot.spike_start_s), shot.timeout_s)
     measured = found.amplified_utilization
+    nothing = state.answered is not None and state.answered <= STILL_ANSWERED
+    if measured is not None and measured.low > 1.0 and nothing and shot.watch_timeouts >= SLOW_TIMEOUTS:
+        why = f"Aρ is {interval_words(measured)}, above 1, and it failed for the whole watch."
+        return _said(seen, shot, found, "trapped", [why, *said, _error(shot)])
     if measured is not None:
         tells = _why_that_does_not_tell(found, measured)
         said.append(f"Aρ while failing is {interval_words(measured)}, {tells}.")

@@ -55,7 +55,9 @@ def label(result: TriggerResult) -> str:
 
 
 def headline(result: TriggerResult) -> str:
-    """The verdict as one line."""
+    """The verdict as one line; of a service that never answered, that."""
+    if unreached(result) and result.safety_stop is not None:
+        return f"CANNOT START: {result.safety_stop.partition(': ')[0]}"
     at = f" at {percent(result.shots[0].utilization)} utilization" if result.shots else ""
     match result.verdict:
         case "trapped":
@@ -80,7 +82,7 @@ def verdict_text(plan: TriggerPlan, result: TriggerResult, answered: float | Non
     if not result.shots:
         return "No push was made, so nothing is known of what the service would do after one."
     shot = result.shots[0]
-    after = f"After a push of {seconds(push_s(plan, result))}"
+    after = f"After a push of {push_text(plan, result)}"
     load = _load_text(shot, result)
     match result.verdict:
         case "trapped":
@@ -106,16 +108,38 @@ def threshold_sentence(result: TriggerResult) -> str:
         return ""
     if threshold.value >= 1:
         return f"It comes back at any utilization below 100%{_low_end(threshold, result.confidence)}."
+    if is_bisected(result):
+        return f"The highest utilization at which it comes back lies {threshold_text(result)}{_open(result)}."
     return f"It comes back at utilizations up to {percent(threshold.value)}{threshold_span(result)}."
 
 
+def is_bisected(result: TriggerResult) -> bool:
+    """Whether the threshold is a bracket between two pushes, and no estimate."""
+    threshold = result.threshold
+    return result.threshold_method == "threshold" and threshold is not None and threshold.low < threshold.high
+
+
+def threshold_text(result: TriggerResult) -> str:
+    """The threshold with its interval for a table; of a bisected one the two pushes it lies between."""
+    threshold = result.threshold
+    if threshold is None or not is_bisected(result):
+        return interval_text(threshold, as_percent=True)
+    return f"between {percent(threshold.low)} (came back) and {percent(threshold.high)} (did not)"
+
+
+def _open(result: TriggerResult) -> str:
+    """The pushes that decided nothing."""
+    where = [percent(shot.utilization) for shot in result.shots if shot.verdict == "undecided"]
+    if not where:
+        return ""
+    return f"; {'a push' if len(where) == 1 else 'pushes'} at {', '.join(where)} ended undecided"
+
+
 def threshold_span(result: TriggerResult) -> str:
-    """The interval of the threshold in brackets; a bisected one is between two pushes, with no confidence."""
+    """The interval of an estimated threshold in brackets."""
     threshold = result.threshold
     if threshold is None or threshold.low == threshold.high:
         return ""
-    if result.threshold_method == "threshold":
-        return f" (it did at {percent(threshold.low)} and did not at {percent(threshold.high)})"
     return _span(threshold, result.confidence, percent)
 
 
@@ -154,10 +178,22 @@ def alarms(result: TriggerResult) -> list[str]:
     """What must be said loudly, before the verdict."""
     said = [] if result.left_healthy is not False else [health_text(result)]
     if result.safety_stop is not None:
-        said.append(f"SAFETY STOP: {result.safety_stop}")
+        what = "CANNOT START" if unreached(result) else "SAFETY STOP"
+        said.append(f"{what}: {result.safety_stop}")
     if result.interrupted_by is not None:
-        said.append(f"INTERRUPTED by {result.interrupted_by}: the test did not end as planned.")
+        left = "" if result.left_healthy else " The service may still be working off a backlog."
+        said.append(f"INTERRUPTED by {result.interrupted_by}: the test did not end as planned.{left}")
     return said
+
+
+def unreached(result: TriggerResult) -> bool:
+    """Whether the test ended while it still asked whether the service answers at all, because it does not."""
+    stop = result.safety_stop
+    return (
+        stop is not None
+        and "does not answer" in stop
+        and [phase.name for phase in result.phases] == ["reach"]
+    )
 
 
 def remarks(result: TriggerResult) -> list[str]:
@@ -196,6 +232,12 @@ def push_s(plan: TriggerPlan, result: TriggerResult) -> float:
         if near:
             return near[0].end_s - near[0].start_s
     return spike_for(plan.utilization, plan.dose, plan.client.timeout_s, plan.spike_s).duration_s
+
+
+def push_text(plan: TriggerPlan, result: TriggerResult) -> str:
+    """How long the first push lasted, in two digits: no clock of a test is worth more."""
+    lasted_s = float(f"{push_s(plan, result):.2g}")
+    return f"{number(lasted_s)} s" if lasted_s >= 0.1 else seconds(lasted_s)
 
 
 def answered_share(plan: TriggerPlan, shot: Shot, seen: Observations) -> float | None:

@@ -51,7 +51,8 @@ def duration_fault(plan: TriggerPlan) -> Fault | None:
     rule = (
         f"{plan.baseline_timeouts:g} + {plan.watch_timeouts:g} timeouts of {client.timeout_s:g} s, "
         f"{spike.duration_s:g} s of spike and {plan.rescue_s:g} s of rescue are {whole_s:,.0f} s at worst, "
-        "over the ceiling (raise --max-duration, or lower test.watch_timeouts or test.rescue_s)"
+        "over the ceiling (raise --max-duration, or lower test.watch_timeouts or test.rescue_s in a plan "
+        "file)"
     )
     return Fault("limits.duration_s", rule, plan.ceiling.duration_s)
 
@@ -71,7 +72,7 @@ def _ceiling_faults(plan: TriggerPlan, capacity_per_s: float) -> Iterator[Fault]
         rule = (
             f"{normal} × {m:g} attempts over baseline, spike and watch, and {plan.rescue_s:g} s of rescue: "
             f"up to {worst.attempts:,.0f} attempts, over the ceiling (raise --max-attempts-total, or lower "
-            "--utilization, test.watch_timeouts or test.rescue_s)"
+            "--utilization, or in a plan file test.watch_timeouts or test.rescue_s)"
         )
         yield Fault("limits.attempts", rule, plan.ceiling.attempts)
     late = duration_fault(plan)

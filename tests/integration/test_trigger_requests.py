@@ -354,7 +354,7 @@ def test_a_service_that_cannot_be_tested_is_not_pushed(name: str, away: dict[str
     """The test stops itself, says why, and has sent next to nothing."""
     case, test = AWAY[name], away[name]
     assert test.done.returncode == 4, test.done.stdout + test.done.stderr
-    for words in ("SAFETY STOP", *case.says):
+    for words in ("CANNOT START", *case.says):
         assert words in test.said
     assert test.found["shots"] == []
     assert "Traceback" not in test.done.stderr

@@ -33,13 +33,35 @@ def _option(group: str, help_text: str, *names: str) -> Any:
     return typer.Option(*names, help=help_text, rich_help_panel=group, show_default=False)
 
 
+def _number(kind: type[float] | type[int], group: str, help_text: str, *names: str) -> Any:
+    """An option with a number. What is none stays text, which the plan's tables refuse: under the option,
+    in their words and with all other faults."""
+
+    def number_or_text(text: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            return text
+
+    return typer.Option(
+        *names,
+        help=help_text,
+        rich_help_panel=group,
+        show_default=False,
+        parser=number_or_text,
+        metavar=f"<{kind.__name__}>",
+    )
+
+
 def trigger(
     plan: Annotated[
         Path | None,
         typer.Argument(metavar="[PLAN.toml]", help="A plan file; options win over it.", show_default=False),
     ] = None,
     url: Annotated[str | None, _option(REQUEST, "Where the load goes.", "--url")] = None,
-    method: Annotated[str | None, _option(REQUEST, "Its method.  [default: GET]", "--method", "-X")] = None,
+    method: Annotated[
+        str | None, _option(REQUEST, "Its method.  [default: GET, or POST with --body]", "--method", "-X")
+    ] = None,
     path: Annotated[str | None, _option(REQUEST, "Path and query.  [default: /]", "--path")] = None,
     header: Annotated[
         list[str] | None,
@@ -65,7 +87,7 @@ def trigger(
     ] = None,
     ca_file: Annotated[Path | None, _option(REQUEST, "Certificates to trust instead.", "--ca-file")] = None,
     timeout: Annotated[
-        float | None, _option(CLIENT, "Seconds for an attempt.  [default: 1]", "--timeout")
+        float | None, _number(float, CLIENT, "Seconds for an attempt.  [default: 1]", "--timeout")
     ] = None,
     attempts: Annotated[
         str | None, _option(CLIENT, "Attempts of a job, first included, or inf.  [default: 3]", "--attempts")
@@ -74,13 +96,13 @@ def trigger(
         str | None, _option(CLIENT, "none, fixed, exponential, full-jitter, …  [default: none]", "--backoff")
     ] = None,
     backoff_base: Annotated[
-        float | None, _option(CLIENT, "Seconds of the first wait.", "--backoff-base")
+        float | None, _number(float, CLIENT, "Seconds of the first wait.", "--backoff-base")
     ] = None,
     backoff_cap: Annotated[
-        float | None, _option(CLIENT, "Seconds of the longest wait.", "--backoff-cap")
+        float | None, _number(float, CLIENT, "Seconds of the longest wait.", "--backoff-cap")
     ] = None,
     budget: Annotated[
-        float | None, _option(CLIENT, "Retries earned by a first attempt: 0.1 for 10%.", "--budget")
+        float | None, _number(float, CLIENT, "Retries earned by a first attempt: 0.1 for 10%.", "--budget")
     ] = None,
     preset: Annotated[
         str | None, _option(CLIENT, "A deployed client (`tipover list --presets`).", "--preset")
@@ -89,24 +111,27 @@ def trigger(
         Path | None, _option(CLIENT, "Your own user class instead.", "--locustfile")
     ] = None,
     utilization: Annotated[
-        float | None, _option(PUSH, "First attempts over capacity.  [default: 0.5]", "--utilization")
+        float | None, _number(float, PUSH, "First attempts over capacity.  [default: 0.5]", "--utilization")
     ] = None,
-    capacity: Annotated[float | None, _option(PUSH, "Attempts/s.  [default: found]", "--capacity")] = None,
+    capacity: Annotated[
+        float | None, _number(float, PUSH, "Attempts/s.  [default: found]", "--capacity")
+    ] = None,
     dose: Annotated[
-        float | None, _option(PUSH, "Queue the spike leaves, in timeouts.  [default: 2]", "--dose")
+        float | None, _number(float, PUSH, "Queue the spike leaves, in timeouts.  [default: 2]", "--dose")
     ] = None,
     find_threshold: Annotated[
         bool, _option(PUSH, "Look for the highest utilization it comes back from.", "--find-threshold")
     ] = False,
-    seed: Annotated[int | None, _option(PUSH, "Seed of the random streams.", "--seed")] = None,
+    seed: Annotated[int | None, _number(int, PUSH, "Seed of the random streams.", "--seed")] = None,
     probe_url: Annotated[
         str | None, _option(PROBES, "Where patient probes go, past a gateway.", "--probe-url")
     ] = None,
     probe_rate: Annotated[
-        float | None, _option(PROBES, "Probes/s.  [default: four a timeout, at most 3%]", "--probe-rate")
+        float | None,
+        _number(float, PROBES, "Probes/s.  [default: four a timeout, at most 3%]", "--probe-rate"),
     ] = None,
     patience: Annotated[
-        float | None, _option(PROBES, "Seconds a probe waits.  [default: 60]", "--patience")
+        float | None, _number(float, PROBES, "Seconds a probe waits.  [default: 60]", "--patience")
     ] = None,
     prometheus: Annotated[str | None, _option(PROBES, "A Prometheus that knows it.", "--prometheus")] = None,
     received: Annotated[
@@ -119,13 +144,13 @@ def trigger(
         str | None, _option(GUARDS, "A bystander that must stay well.", "--health-url")
     ] = None,
     max_rate: Annotated[
-        float | None, _option(GUARDS, "Attempts in any second.  [default: 5000]", "--max-rate")
+        float | None, _number(float, GUARDS, "Attempts in any second.  [default: 5000]", "--max-rate")
     ] = None,
     max_attempts_total: Annotated[
-        int | None, _option(GUARDS, "Attempts in all.  [default: 200000]", "--max-attempts-total")
+        int | None, _number(int, GUARDS, "Attempts in all.  [default: 200000]", "--max-attempts-total")
     ] = None,
     max_duration: Annotated[
-        float | None, _option(GUARDS, "Seconds, rescue included.  [default: 600]", "--max-duration")
+        float | None, _number(float, GUARDS, "Seconds, rescue included.  [default: 600]", "--max-duration")
     ] = None,
     allow_file: Annotated[
         Path | None,
@@ -135,13 +160,14 @@ def trigger(
         bool, _option(GUARDS, "Do not ask; the host needs its entry all the same.", "--yes")
     ] = False,
     max_utilization: Annotated[
-        float | None, _option(ANSWER, "Fail unless it comes back at least up to this.", "--max-utilization")
+        float | None,
+        _number(float, ANSWER, "Fail unless it comes back at least up to this.", "--max-utilization"),
     ] = None,
     max_amplification: Annotated[
-        float | None, _option(ANSWER, "Fail if the measured A is above.", "--max-amplification")
+        float | None, _number(float, ANSWER, "Fail if the measured A is above.", "--max-amplification")
     ] = None,
     max_recovery: Annotated[
-        float | None, _option(ANSWER, "Fail if it takes more seconds to come back.", "--max-recovery")
+        float | None, _number(float, ANSWER, "Fail if it takes more seconds to come back.", "--max-recovery")
     ] = None,
     expect_verdict: Annotated[
         list[str] | None,
@@ -185,7 +211,7 @@ def _plan(
     """The plan that file and options make, and what is to be said of its requests."""
     from tipover.trigger.plan_faults import Setting
     from tipover.trigger.plan_file import load_plan
-    from tipover.trigger.plan_requests import changed, imported
+    from tipover.trigger.plan_requests import changed, imported, untyped_json
 
     source = imported(request, secrets)
     if source is not None and request.url is None and file is None:
@@ -195,7 +221,8 @@ def _plan(
             raise ConfigurationError("the trigger test cannot be started; nothing was sent", [fault])
         settings = [*settings, Setting(option, ("target", "url"), source.base_url)]
     plan = load_plan(file, settings, requests=None if source is None else source.requests, yes=yes)
-    return replace(plan, mix=changed(plan.mix, request, secrets)), () if source is None else source.warnings
+    plan = replace(plan, mix=changed(plan.mix, request, secrets))
+    return plan, (*(() if source is None else source.warnings), *untyped_json(plan.mix))
 
 
 def _run(plan: TriggerPlan, secrets: Secrets, warnings: tuple[str, ...], given: dict[str, Any]) -> ExitCode:
@@ -204,10 +231,11 @@ def _run(plan: TriggerPlan, secrets: Secrets, warnings: tuple[str, ...], given: 
     # Before anything is sent, and before --replace empties what may be the same directory.
     earlier = _earlier(given["against"])
     missing = missing_variables(plan.mix, {**os.environ, **secrets.environment()})
-    if given["dry_run"]:
-        return _show(plan, (*warnings, *map(str, missing)), as_json=given["as_json"])
     if missing:
         raise ConfigurationError("the requests need what is not there; nothing was sent", missing)
+    if given["dry_run"]:
+        _refuse_as_a_run(plan, given["out"], replace=given["replace_run"])
+        return _show(plan, warnings, as_json=given["as_json"])
 
     from tipover.commands.output import error_console
     from tipover.live.record import default_directory
@@ -233,6 +261,18 @@ def _earlier(place: Path | None) -> TriggerRecord | None:
     except ConfigurationError as error:
         fault = Fault("--against", f"must be an earlier trigger.json, or its directory: {error}", str(place))
         raise ConfigurationError("the trigger test cannot be started; nothing was sent", [fault]) from error
+
+
+def _refuse_as_a_run(plan: TriggerPlan, out: Path | None, *, replace: bool) -> None:
+    """Raise ``ConfigurationError`` for what is here and would keep the test from starting."""
+    from tipover.live.record import refuse_unless_free
+    from tipover.trigger.guards.stop_file import StopFile
+
+    StopFile(Path(plan.guards.stop_file)).refuse_if_present()
+    if out is not None:
+        refuse_unless_free(out, replace=replace)
+        if out.is_dir():
+            StopFile(out / "STOP").refuse_if_present()
 
 
 def _show(plan: TriggerPlan, warnings: tuple[str, ...], *, as_json: bool) -> ExitCode:

@@ -107,20 +107,42 @@ def default_directory(name: str) -> Path:
     return Path("runs") / f"{name}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
 
 
+def refuse_unless_free(directory: Path, *, replace: bool) -> None:
+    """Raise ``ConfigurationError`` if a run could not be put there; nothing is made or changed."""
+    try:
+        _refuse_file(directory)
+        if directory.is_dir():
+            os.close(_lock(directory))
+            _refuse_content(directory, replace)
+        nearest = next(place for place in (directory, *directory.absolute().parents) if place.exists())
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+            raise ConfigurationError(f"--out {directory}: cannot be used: {nearest} cannot be written")
+    except OSError as error:
+        raise ConfigurationError(f"--out {directory}: cannot be used: {error}") from error
+
+
+def _refuse_file(directory: Path) -> None:
+    if directory.exists() and not directory.is_dir():
+        raise ConfigurationError(f"--out {directory}: is a file, not a directory")
+
+
+def _refuse_content(directory: Path, replace: bool) -> None:
+    holds_run = (directory / "run.json").exists()
+    if any(directory.iterdir()) and not (holds_run and replace):
+        what = "is not empty and holds no run (choose another directory, or empty it)"
+        if holds_run:
+            what = "holds a run already (--replace puts the new one in its place)"
+        raise ConfigurationError(f"--out {directory}: {what}")
+
+
 def _make_ready(directory: Path, replace: bool) -> int:
     """Make an empty run directory that is ours; returns the descriptor whose lock says so."""
     try:
-        if directory.exists() and not directory.is_dir():
-            raise ConfigurationError(f"--out {directory}: is a file, not a directory")
+        _refuse_file(directory)
         directory.mkdir(parents=True, exist_ok=True)
         lock = _lock(directory)
-        holds_run = (directory / "run.json").exists()
-        if any(directory.iterdir()) and not (holds_run and replace):
-            what = "holds a run already (--replace puts the new one in its place)"
-            raise ConfigurationError(
-                f"--out {directory}: " + (what if holds_run else "is not empty and holds no run")
-            )
-        if holds_run:
+        _refuse_content(directory, replace)
+        if (directory / "run.json").exists():
             _remove_run(directory)
         (directory / "attempts").mkdir(exist_ok=True)
         (directory / "generator").mkdir(exist_ok=True)

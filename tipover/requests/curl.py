@@ -65,6 +65,7 @@ class _Command:
     values: dict[str, str] = field(default_factory=dict)
     switches: set[str] = field(default_factory=set)
     is_json: bool = False
+    insecure: str | None = None
     given: GivenHeaders = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,6 +103,7 @@ class _Command:
             else:
                 self.urls.append(word)
         self._check_url()
+        self._check_certificates()
 
     def _short(self, letters: str, rest: Iterator[str]) -> None:
         for index, letter in enumerate(letters):
@@ -114,7 +116,7 @@ class _Command:
                 self._valued(name, f"-{letter}", attached or next(rest, None))
                 return
             self._plain(name, f"-{letter}")
-            if name in REFUSED_LONG:
+            if name in REFUSED_LONG and name != "insecure":
                 return
 
     def _long(self, name: str, rest: Iterator[str]) -> None:
@@ -124,7 +126,9 @@ class _Command:
             self._plain(name, f"--{name}")
 
     def _plain(self, name: str, shown: str) -> None:
-        if name in REFUSED_LONG:
+        if name == "insecure":
+            self.insecure = shown
+        elif name in REFUSED_LONG:
             self._fault(shown, REFUSED_LONG[name])
         elif name in WARNED_LONG:
             self.warnings.append(f"curl {shown} is ignored: {WARNED_LONG[name]}")
@@ -204,6 +208,15 @@ class _Command:
             self._fault(
                 "url", "must be one URL: curl's [..] and {..} are not expanded (say -g if they are meant)"
             )
+
+    def _check_certificates(self) -> None:
+        """``-k`` says nothing where there are no certificates."""
+        if self.insecure is None:
+            return
+        if len(self.urls) == 1 and (origin(self.url) or "").startswith("http:"):
+            self.warnings.append(f"curl {self.insecure} is ignored: http has no certificates")
+        else:
+            self._fault(self.insecure, REFUSED_LONG["insecure"])
 
     def request(self, secrets: Secrets) -> RequestTemplate | None:
         """The request; None if it cannot be one, which is noted."""

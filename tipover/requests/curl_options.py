@@ -100,7 +100,7 @@ _PROXY = "is not supported: load goes to the target itself"
 _SCHEME = "is not supported: an answer to a challenge cannot be sent again and again"
 _CERTIFICATE = "is not supported: client certificates are not sent"
 REFUSED_LONG = {
-    "insecure": "is refused: certificates are verified; trust the service's own with a file of certificates",
+    "insecure": "is refused: certificates are verified; give the file of the service's own with --ca-file",
     "form": _FILE,
     "form-string": _FILE,
     "upload-file": _FILE,
@@ -111,7 +111,8 @@ REFUSED_LONG = {
     **dict.fromkeys(("cert", "key", "pass", "cert-type"), _CERTIFICATE),
     **dict.fromkeys(("ntlm", "negotiate", "digest", "anyauth", "aws-sigv4"), _SCHEME),
     **dict.fromkeys(
-        ("cacert", "capath"), "is not supported here: name the certificates to trust in the plan"
+        ("cacert", "capath"),
+        "is not supported here: give the file of the certificates to trust with --ca-file",
     ),
     "config": "is not supported: write its options into the command",
     "next": "is not supported: one command is one request",

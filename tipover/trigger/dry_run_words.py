@@ -7,6 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from analysis.wording import number, percent, seconds
+from domain.attempts import ATTEMPT_HEADER, REQUEST_ID_HEADER
+from domain.deadlines import DEADLINE_HEADER, GRPC_TIMEOUT_HEADER
 from domain.request_mix import RequestMix
 from domain.trigger.guards_plan import Guards
 from domain.trigger.plan import TriggerPlan
@@ -22,7 +24,8 @@ def dry_run_json(dry: DryRun) -> dict[str, Any]:
     return {
         "name": plan.name,
         "target": asdict(plan.target),
-        "requests": _requests_json(plan.mix),
+        "requests": [] if plan.locustfile is not None else _requests_json(plan.mix),
+        "added_headers": list(added_headers(plan)),
         "success": {"statuses": plan.mix.success.statuses, "body_match": plan.mix.success.body_match},
         "client": encoded(plan.client),
         "utilization": plan.utilization,
@@ -42,6 +45,12 @@ def dry_run_json(dry: DryRun) -> dict[str, Any]:
         "warnings": list(dry.warnings),
         "sent": 0,
     }
+
+
+def added_headers(plan: TriggerPlan) -> tuple[str, ...]:
+    """The headers that the generator adds to every attempt, besides those that frame a message."""
+    told = {"x-deadline": (DEADLINE_HEADER,), "grpc-timeout": (GRPC_TIMEOUT_HEADER,), "none": ()}
+    return (REQUEST_ID_HEADER, ATTEMPT_HEADER, *told[plan.client.propagate])
 
 
 def _requests_json(mix: RequestMix) -> list[dict[str, Any]]:
@@ -73,7 +82,7 @@ def dry_run_text(dry: DryRun) -> str:
 
 def sent_text(dry: DryRun) -> str:
     """What is sent, where, and how much of it at worst, for whoever has to confirm it."""
-    blocks = (_target_lines(dry.plan), _request_lines(dry.plan.mix), _phase_lines(dry), _worst_lines(dry))
+    blocks = (_target_lines(dry.plan), _request_lines(dry.plan), _phase_lines(dry), _worst_lines(dry))
     return "\n\n".join("\n".join(lines) for lines in blocks)
 
 
@@ -110,17 +119,27 @@ def _client_words(plan: TriggerPlan) -> str:
 _MOST_SHOWN = 20
 
 
-def _request_lines(mix: RequestMix) -> list[str]:
-    lines = ["Requests"]
+def _request_lines(plan: TriggerPlan) -> list[str]:
+    mix, lines = plan.mix, ["Requests"]
+    if plan.locustfile is not None:
+        lines.append(f"  those that the user class of {plan.locustfile} makes")
+    else:
+        lines += _template_lines(mix)
+    lines.append(f"  added to each: {', '.join(added_headers(plan))}")
+    statuses = ", ".join(f"{low}" if low == high else f"{low}–{high}" for low, high in mix.success.statuses)
+    match = f" and a body with /{mix.success.body_match}/" if mix.success.body_match else ""
+    return [*lines, f"  success: status {statuses}{match}"]
+
+
+def _template_lines(mix: RequestMix) -> list[str]:
+    lines = []
     for request in _requests_json(mix)[:_MOST_SHOWN]:
         body = f", body of {request['body_bytes']:,} bytes" if request["body_bytes"] else ""
         lines.append(f"  {percent(request['share']):>6}  {request['method']} {request['path']}{body}")
         lines += [f"          {name}: {value}" for name, value in request["headers"]]
     if len(mix.requests) > _MOST_SHOWN:
         lines.append(f"          and {len(mix.requests) - _MOST_SHOWN} more")
-    statuses = ", ".join(f"{low}" if low == high else f"{low}–{high}" for low, high in mix.success.statuses)
-    match = f" and a body with /{mix.success.body_match}/" if mix.success.body_match else ""
-    return [*lines, f"  success: status {statuses}{match}"]
+    return lines
 
 
 def _phase_lines(dry: DryRun) -> list[str]:

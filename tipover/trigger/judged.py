@@ -52,7 +52,7 @@ def exit_code(
     if result.invalid_reasons:
         return ExitCode.INVALID_RUN
     accepted = plan.assertions.verdicts or _GOOD
-    worse = comparison is not None and bool(comparison.worse)
+    worse = comparison is not None and comparison.failed
     if result.verdict not in accepted or worse or not all(check.passed for check in checks):
         return ExitCode.FINDING
     return ExitCode.CONFIRMED
@@ -110,7 +110,7 @@ def _show_asked(judged: Judged, out: Console) -> None:
     comparison = judged.comparison
     if comparison is None:
         return
-    out.print(summary(comparison), style="red" if comparison.worse else None)
+    out.print(summary(comparison), style="red" if comparison.failed else None)
     for change in comparison.changes:
         why = f" ({change.why})" if change.why else ""
         out.print(f"  {change.name}: {change.before} → {change.now}, {change.word}{why}")

@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from domain.errors import Fault
 from tipover.scenario_faults import dotted, faults_in, nearest_key
-from tipover.trigger.plan_rules import cross_faults
+from tipover.trigger.plan_rules import BASE_RULE, cross_faults
 from tipover.trigger.plan_tables import TABLES, PlanTable
 
+_OF_URL = "must be a base URL, without a path: the path goes into --path"
 _WHOLE_REQUEST = re.compile(r"request(\[\d+\])?")
 
 
@@ -47,7 +48,9 @@ def in_options(faults: Iterable[Fault], settings: Sequence[Setting]) -> list[Fau
     found = []
     for fault in faults:
         place = re.sub(r"\[\d+\]$", "", fault.field)  # an option may give a whole list
-        found.append(replace(fault, field=options.get(place, fault.field)))
+        option = options.get(place)
+        rule = _OF_URL if option == "--url" and fault.rule == BASE_RULE else fault.rule
+        found.append(replace(fault, field=option or fault.field, rule=rule))
     return found
 
 
@@ -58,9 +61,21 @@ def validated(raw: Mapping[str, Any]) -> tuple[PlanTable | None, list[Fault]]:
     try:
         made = PlanTable.model_validate(known)
     except ValidationError as error:
-        faults += [_without_request(fault) for fault in faults_in(error)]
+        found = zip(faults_in(error), error.errors(include_url=False), strict=True)
+        faults += [_without_request(_in_plain_words(fault, its)) for fault, its in found]
     faults += cross_faults(known)
     return made, faults
+
+
+def _in_plain_words(fault: Fault, found: Any) -> Fault:
+    """The fault in words that the scenario's do not have, or that say more to whoever types a plan."""
+    if found["type"] == "list_type" and fault.field == "assert.verdict":
+        return replace(fault, rule="must be a list of verdicts")
+    if found["type"] == "too_long":
+        return replace(fault, rule=f"must have at most {found['ctx']['max_length']} entries", value=None)
+    if fault.rule == "must be a number of seconds":
+        return replace(fault, rule="must be a number (of seconds, such as 0.5)")
+    return replace(fault, rule=re.sub("^Input should be ", "must be ", fault.rule))
 
 
 def _without_request(fault: Fault) -> Fault:

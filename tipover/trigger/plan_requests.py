@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -122,6 +123,28 @@ def changed(mix: RequestMix, options: RequestOptions, secrets: Secrets) -> Reque
     _refuse(faults)
     _refuse(list(faults_in_mix(tuple(made), mix.success)))
     return RequestMix(tuple(made), mix.success)
+
+
+def untyped_json(mix: RequestMix) -> tuple[str, ...]:
+    """A warning if bodies are JSON and no header says so: many services refuse, or misread, those."""
+    count = sum(
+        not value_of(request.headers, "content-type") and _is_json(request.body) for request in mix.requests
+    )
+    if not count:
+        return ()
+    which = "the body is" if len(mix.requests) == 1 else f"{count} of {len(mix.requests)} bodies are"
+    return (f"{which} JSON, and no Content-Type is sent: add -H 'Content-Type: application/json'",)
+
+
+def _is_json(body: bytes) -> bool:
+    """Whether it is an object or a list of JSON."""
+    if not body.lstrip().startswith((b"{", b"[")):
+        return False
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _refuse(faults: list[Fault]) -> None:

@@ -19,6 +19,8 @@ from tipover.scenario_tables.base import default
 LEAST_PATIENCE = 3.0
 """Timeouts that a probe must be able to wait beyond the spike's dose."""
 _SCHEMES = ("http", "https")
+BASE_RULE = "must be a base URL, without a path: paths are those of [[request]]"
+PROBE_BASE_RULE = "must be a base URL, without a path: probes go to the paths of the requests"
 
 
 def cross_faults(raw: Raw) -> list[Fault]:
@@ -34,15 +36,15 @@ def cross_faults(raw: Raw) -> list[Fault]:
 
 def _url_faults(raw: Raw) -> Iterator[Fault]:
     target, probes, guards = table(raw, "target"), table(raw, "probes"), table(raw, "guards")
-    for key in ("url", "probe_url"):
-        yield from url_faults(f"target.{key}", target.get(key), base=True)
+    yield from url_faults("target.url", target.get("url"), base=BASE_RULE)
+    yield from url_faults("target.probe_url", target.get("probe_url"), base=PROBE_BASE_RULE)
     yield from url_faults("probes.prometheus", probes.get("prometheus"))
     yield from url_faults("guards.prometheus", guards.get("prometheus"))
     yield from url_faults("guards.health_url", guards.get("health_url"))
 
 
-def url_faults(field: str, url: object, *, base: bool = False) -> Iterator[Fault]:
-    """What is wrong with a URL, which must have no path if it is a ``base``; nothing if it is no text."""
+def url_faults(field: str, url: object, *, base: str | None = None) -> Iterator[Fault]:
+    """What is wrong with a URL; nothing if it is no text. ``base``: the rule that it must have no path."""
     if not isinstance(url, str) or not url:
         return
     try:
@@ -61,7 +63,7 @@ def url_faults(field: str, url: object, *, base: bool = False) -> Iterator[Fault
     if parts.scheme not in _SCHEMES or not host or port == 0:
         yield Fault(field, "must be a URL such as http://127.0.0.1:8080", url)
     elif base and (parts.path not in ("", "/") or parts.query or parts.fragment):
-        yield Fault(field, "must be a base URL; paths are those of [[request]]", url)
+        yield Fault(field, base, url)
 
 
 def _patience_faults(raw: Raw) -> Iterator[Fault]:

@@ -78,8 +78,8 @@ def republish(directory: Path, *, screen: Console, as_json: bool = False) -> Exi
         result = _judged_again(directory, plan)
         if seen.stopped is None:
             result = replace(result, interrupted_by=_KILLED)
-    elif seen.ticks:
-        result = _with_what_was_known(_judged_again(directory, plan), record.result)
+    elif seen.ticks and not _diverges(again := _judged_again(directory, plan)):
+        result = _with_what_was_known(again, record.result)
     else:
         result = record.result
     judged = _written(directory, plan, result, None if record is None else record.comparison, screen)
@@ -91,16 +91,21 @@ def _written(
     directory: Path, plan: TriggerPlan, result: TriggerResult, comparison: Comparison | None, screen: Console
 ) -> Judged:
     """Judge the finding and write its files."""
-    with screen.status("working out the page …"):
-        seen = _observations(directory)
-        judged = _judged(plan, result, comparison, seen)
-        try:
+    try:
+        with screen.status("working out the page …"):
+            seen = _observations(directory)
+            judged = _judged(plan, result, comparison, seen)
             _write(directory, judged, seen)
-        except OSError as error:
-            raise TipoverError(
-                f"the findings could not be written: {error}; what was recorded is kept: make room, then "
-                f"`tipover report {directory}`"
-            ) from error
+    except OSError as error:
+        raise TipoverError(
+            f"the findings could not be written: {error}; what was recorded is kept: make room, then "
+            f"`tipover report {directory}`"
+        ) from error
+    except KeyboardInterrupt:
+        screen.print(
+            f"interrupted: the page is not whole; `tipover report {directory}` makes it", soft_wrap=True
+        )
+        raise
     return judged
 
 
@@ -121,8 +126,9 @@ def _write(directory: Path, judged: Judged, seen: Observations) -> None:
 
     plan, result, run = judged.plan, judged.result, _run_json(directory)
     # The finding first: if there is no room for pictures, it is there.
-    write_record(directory, TriggerRecord(plan, result, int(judged.code), VERSION, judged.comparison))
-    write_trigger_junit(directory, plan, result, judged.checks, judged.comparison, run)
+    record = TriggerRecord(plan, result, int(judged.code), VERSION, judged.comparison, judged.checks)
+    write_record(directory, record)
+    write_trigger_junit(directory, plan, result, judged.checks, judged.comparison, run, judged.answered)
     (directory / markdown.FILE_NAME).write_text(_markdown(judged), encoding="utf-8")
     text = page.render(
         plan,
@@ -140,7 +146,9 @@ def _write(directory: Path, judged: Judged, seen: Observations) -> None:
 def _markdown(judged: Judged) -> str:
     from analysis.trigger.markdown import summary_text
 
-    return summary_text(judged.plan, judged.result, judged.checks, judged.comparison, judged.answered)
+    passed = judged.code is ExitCode.CONFIRMED
+    plan, result = judged.plan, judged.result
+    return summary_text(plan, result, judged.checks, judged.comparison, judged.answered, passed=passed)
 
 
 def _append_to_step_summary(judged: Judged, screen: Console) -> None:
@@ -176,6 +184,14 @@ def _judged_again(directory: Path, plan: TriggerPlan) -> TriggerResult:
     faults = _run_json(directory).get("harness_faults")
     reasons = [str(fault) for fault in faults] if isinstance(faults, list) else []
     return replay(plan, recorded_lines(directory), invalid_reasons=reasons)
+
+
+def _diverges(again: TriggerResult) -> bool:
+    """Whether this version would have gone on otherwise than the one that made the test: then the lines are
+    answers to other commands, and only the finding of that time stands."""
+    from analysis.trigger.course import DISOBEYED
+
+    return any(DISOBEYED in reason for reason in again.invalid_reasons)
 
 
 def _with_what_was_known(again: TriggerResult, before: TriggerResult) -> TriggerResult:

@@ -13,6 +13,8 @@ from rich.text import Text
 
 from analysis.trigger.observations import Observations
 from analysis.trigger.protocol import Protocol
+from analysis.trigger.tables import PUSH_PHASES
+from analysis.wording import percent
 from domain.trigger.plan import TriggerPlan
 
 _LINE_EVERY_S = 5.0
@@ -55,7 +57,7 @@ class TestView:
         if protocol.phase != self._phase:
             self._close_phase()
             self._phase, self._last_s = protocol.phase, now
-        self._last_words = f"{protocol.phase:<9} {protocol.said}".rstrip()
+        self._last_words = f"{_phase_words(protocol):<9} {protocol.said}".rstrip()
         if self._panel and now - self._drawn_s > _DRAW_EVERY_S:
             self._drawn_s = now
             self._panel.update(self._picture(protocol, seen), refresh=True)
@@ -71,25 +73,30 @@ class TestView:
             self._console.print(f"          {self._last_words}", soft_wrap=True, style="dim")
 
     def _rates(self, seen: Observations) -> str:
-        sent, answered = self._sent(seen), self._rate(seen, "answered")
+        sent, answered = self._sent(seen), self._answered(seen)
         return f"({sent:.0f} attempts/s, {answered:.0f} answered/s)"
 
     def _rate(self, seen: Observations, name: str) -> float:
         return seen.rate(name, seen.now_s - _RATES_OVER_S, seen.now_s) or 0.0
 
     def _sent(self, seen: Observations) -> float:
-        return self._rate(seen, "first") + self._rate(seen, "retries")
+        """Of the closed loop that looks for the capacity too, of which those count that ended."""
+        names = ("first", "retries", "saturated", "saturated_failed")
+        return sum(self._rate(seen, name) for name in names)
+
+    def _answered(self, seen: Observations) -> float:
+        return self._rate(seen, "answered") + self._rate(seen, "saturated")
 
     def _picture(self, protocol: Protocol, seen: Observations) -> Group:
         grid = Table.grid(padding=(0, 2))
         grid.add_column(style="dim")
         grid.add_column()
-        grid.add_row("phase", protocol.phase)
+        grid.add_row("phase", _phase_words(protocol))
         grid.add_row("time", f"{seen.now_s:.1f} s")
         rates = (
             ("first", self._rate(seen, "first"), "blue"),
             ("attempts", self._sent(seen), "red"),
-            ("answered", self._rate(seen, "answered") + self._rate(seen, "saturated"), "green"),
+            ("answered", self._answered(seen), "green"),
         )
         peak = max(1.0, *(value for _, value, _ in rates))
         for name, value, style in rates:
@@ -101,3 +108,10 @@ class TestView:
             grid.add_row(name, row)
         grid.add_row("known", Text(protocol.said))
         return Group(grid)
+
+
+def _phase_words(protocol: Protocol) -> str:
+    """As "watch at 34.4%": the phase, and the utilization of the push that it belongs to."""
+    if protocol.phase not in PUSH_PHASES or protocol.utilization is None:
+        return protocol.phase
+    return f"{protocol.phase} at {percent(protocol.utilization)}"

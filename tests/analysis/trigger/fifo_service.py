@@ -60,6 +60,8 @@ class FifoService:
     drops_abandoned: bool = False
     """Whether work whose client has hung up is dropped when its turn comes."""
     gateway: Gateway | None = None
+    down_s: tuple[float, float] | None = None
+    """From when to when it is gone: what it had is lost by an error, and what comes is refused by one."""
 
 
 class _Attempt:
@@ -118,6 +120,8 @@ class SteeredService:
         self._ended = False
         self._works: list[float] = []
         self._at(TICK_EVERY_S, self._tick)
+        if service.down_s is not None:
+            self._at(service.down_s[0], self._crash)
 
     def obey(self, command: Command) -> None:
         """Take a command at the present time."""
@@ -246,7 +250,7 @@ class SteeredService:
         for attempt in list(self._all):
             attempt.open = False
         self._all.clear()
-        kept = (self._tick, self._done)
+        kept = (self._tick, self._done, self._crash)
         self._events = [event for event in self._events if event[2] in kept]
         heapq.heapify(self._events)
         self._rate = self._probe_rate = 0.0
@@ -276,6 +280,9 @@ class SteeredService:
 
     def _arrive(self, attempt: _Attempt) -> None:
         service = self.service
+        if service.down_s is not None and service.down_s[0] <= self.now_s < service.down_s[1]:
+            self._end(attempt, Outcome.ERROR, 0)
+            return
         self._arrived += 1
         if service.places is not None and len(self._queue) >= service.places:
             self._end(attempt, Outcome.REJECTED, 503)
@@ -284,6 +291,11 @@ class SteeredService:
         if self._busy < service.workers:
             self._busy += 1
             self._serve()
+
+    def _crash(self) -> None:
+        self._queue.clear()
+        for attempt in list(self._all):
+            self._end(attempt, Outcome.ERROR, 0)
 
     def _serve(self) -> None:
         while self._queue:

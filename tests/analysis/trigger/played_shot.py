@@ -36,9 +36,13 @@ def play(
     seed: int = 1,
     method: Method = "probes",
     watch_timeouts: float = 40.0,
+    given: float | None = None,
 ) -> Played:
-    """Baseline of six timeouts, the spike of ``dose``, and the watch until the judge has a verdict."""
-    capacity, timeout_s = service.capacity_per_s, client.timeout_s
+    """Baseline of six timeouts, the spike of ``dose``, and the watch until the judge has a verdict.
+
+    ``given``: the capacity that is thought, if it is not the service's.
+    """
+    capacity, timeout_s = given or service.capacity_per_s, client.timeout_s
     rate, steered, seen = utilization * capacity, SteeredService(service, client, seed=seed), Observations()
     probes = min(PROBES_A_TIMEOUT / timeout_s, PROBES_OF_CAPACITY * capacity)
     spike = spike_for(utilization, dose, timeout_s)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from analysis.trigger.advice import advice
+from analysis.trigger.refused_connections import CRASHED
 from analysis.trigger.result import Advice, Interval, Shot, Word
 from domain.experiment import Client
 from domain.trigger.plan import Target, TriggerPlan
@@ -63,7 +65,26 @@ def test_hidden_layers_leave_less_to_the_client() -> None:
     given = advice(plan(3, 0.6), shot(0.6, Interval(6.0, 5.5, 6.5)))
     assert not any("attempts" in one.change and "at most" in one.change for one in given)
     assert not any("retries" in one.change or "budget" in one.change for one in given)
-    assert found(given, "times the capacity").threshold == pytest.approx(1 / 6)
+    assert "below 1/A = 16.7%" in found(given, "times the capacity").why
+
+
+def test_capacity_and_demand_go_by_the_measured_amplification_and_have_no_threshold() -> None:
+    """As the headline does; the client's own number is named, once, where nothing was measured."""
+    given = advice(plan(), shot(amplification=Interval(2.8, 2.6, 3.1)))
+    more, less = found(given, "times the capacity"), found(given, "utilization of at most")
+    assert more.threshold is None
+    assert less.threshold is None
+    assert "1/A = 35.7%" in more.why
+    assert "1/A = 35.7%" in less.why
+    assert less.change.startswith("a utilization of at most 32.1%")
+    unmeasured = " ".join(one.why for one in advice(plan(), shot()))
+    assert unmeasured.count("A was not measured: 3 is what its client alone makes") == 1
+
+
+def test_nothing_for_a_service_that_crashed() -> None:
+    crashed = replace(shot(verdict="undecided"), evidence=(f"From t = 9.1 s on {CRASHED}.",))
+    assert advice(plan(), crashed) == ()
+    assert advice(plan(), shot(verdict="undecided"))
 
 
 def test_an_endless_client_is_told_to_end() -> None:

@@ -136,3 +136,13 @@ def test_an_undecided_test_is_not_simply_the_same() -> None:
     said = summary(compare(plan(), same, plan(), RECOVERS))
     assert said.startswith("The same")
     assert "as far as an undecided test can be compared" in said
+
+
+def test_what_cannot_be_compared_at_all_is_a_finding() -> None:
+    """Whoever asks for a comparison must not pass by having none; one quantity less is no such thing."""
+    other = replace(plan(), utilization=0.5)
+    assert compare(plan(), RECOVERS, other, RECOVERS).failed
+    assert summary(compare(plan(), RECOVERS, other, RECOVERS)).startswith("Nothing could be compared")
+    partly = compare(plan(), replace(RECOVERS, threshold=None), plan(), RECOVERS)
+    assert not partly.failed
+    assert not partly.nothing_compared

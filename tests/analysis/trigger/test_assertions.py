@@ -60,6 +60,15 @@ def test_a_trap_below_what_is_asked_fails_whatever_the_threshold() -> None:
     assert "trapped at 40%" in one.why
 
 
+def test_a_bisected_threshold_is_judged_by_its_low_end() -> None:
+    """The middle of the bracket was never seen to come back."""
+    bisected = replace(RECOVERS, threshold=Interval(0.35, 0.30, 0.40), threshold_method="threshold")
+    (one,) = check(bisected, Assertions(max_utilization=0.33))
+    assert (one.passed, one.found, one.measured) == (False, "30%", 0.30)
+    assert "between 30% (came back) and 40% (did not)" in one.why
+    assert passed(bisected, max_utilization=0.30)
+
+
 def test_an_interval_that_holds_what_is_asked_is_said() -> None:
     """The reader learns that it was close."""
     (close,) = check(RECOVERS, Assertions(max_utilization=0.32))

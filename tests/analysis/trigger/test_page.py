@@ -64,7 +64,7 @@ def test_verdict_advice_phases_plan_and_files_are_there() -> None:
         "It comes back at utilizations up to 33.1%",
         "a retry budget of 10%",
         "throughput stopped rising at 4 in flight",
-        "2 timeouts of work in 500 ms",
+        "2 timeouts of work in 0.5 s",
         "patient probes",
         "1.21 (1.16–1.27)",
         "at most, attempts of any kind in a second 5,000",
@@ -110,7 +110,9 @@ def test_the_bar_covers_all_utilizations() -> None:
 
 def test_pictures_are_kept_beside_the_page(tmp_path: Path) -> None:
     """As PNG files under the names that the page tells."""
-    plots = draw_plots(tmp_path, plan(), STOPPED, Observations())
+    assert draw_plots(tmp_path, plan(), STOPPED, Observations()) == []
+    assert "nothing to draw" in render(plan(), STOPPED, [])
+    plots = draw_plots(tmp_path, plan(), STOPPED, observations())
     assert [plot.name for plot in plots] == ["trigger-story", "trigger-wait"]
     for plot in plots:
         assert (tmp_path / "plots" / f"{plot.name}.png").read_bytes() == plot.png

@@ -16,6 +16,7 @@ from analysis.trigger.wait_picture import Fit, draw_wait, fitted, marks
 from tests.analysis.trigger.made_up import (
     EVERY_KIND,
     QUIET,
+    RECOVERS,
     SPIKE_END_S,
     TIMEOUT_S,
     TRAPPED,
@@ -73,9 +74,11 @@ def test_marks_are_told_apart_by_what_came_of_the_probe() -> None:
     assert len(marks(probes, 200.0, 300.0).answered) == 0
 
 
-def test_the_fitted_line_has_the_measured_slope_through_the_marks() -> None:
-    """Aρ − 1 seconds a second, through the middle of the probes it was measured with."""
+def test_the_fitted_line_goes_through_the_marks_it_is_drawn_over() -> None:
+    """The marks of a straight line give that line, whatever Aρ is said to be."""
     found = marks(observations().probes, 0.0, 100.0)
+    rising = found.answered[found.answered[:, 0] >= SPIKE_END_S + 1.0]
+    found = replace(found, answered=np.column_stack((rising[:, 0], 3.0 + 0.21 * rising[:, 0])))
     line = fitted(TRAPPED.shots[0], found.answered, SPIKE_END_S + 1.0, WATCH_END_S)
     assert line is not None
     slope = (line.end_wait_s - line.start_wait_s) / (line.end_s - line.start_s)
@@ -93,6 +96,8 @@ def test_no_line_where_probes_did_not_measure() -> None:
     assert fitted(replace(shot, method="threshold"), found.answered, 0.0, 100.0) is None
     assert fitted(replace(shot, amplified_utilization=None), found.answered, 0.0, 100.0) is None
     assert fitted(shot, found.answered, 200.0, 300.0) is None
+    assert fitted(shot, found.answered[:3], 0.0, 100.0) is None
+    assert fitted(shot, found.answered[:4], 0.0, 100.0) is not None
 
 
 @pytest.mark.parametrize(
@@ -140,3 +145,26 @@ def test_the_line_ends_with_the_verdict_or_the_watch(
     retries_gone_s = SPIKE_END_S + 2.0 * TIMEOUT_S
     hidden_ones_gone_s = retries_gone_s + (TIMEOUT_S if method == "direct probes" else 0.0)
     assert drawn == [(hidden_ones_gone_s, WATCH_END_S if decided_s is None else SPIKE_END_S + decided_s)]
+
+
+def test_pushes_too_narrow_for_words_have_numbers_that_the_caption_explains() -> None:
+    """Not one is left without."""
+    shots = tuple(
+        replace(TRAPPED.shots[0], utilization=rho, spike_end_s=SPIKE_END_S + at, decided_s=1.0)
+        for rho, at in ((0.5, 0.0), (0.4, 4.0), (0.3, 5.0))
+    )
+    baselines = tuple(PhaseDone("baseline", shot.spike_end_s - 0.5, shot.spike_end_s, 9.0) for shot in shots)
+    result = replace(TRAPPED, shots=shots, phases=(*TRAPPED.phases, *baselines))
+    sheet = new_trigger_sheet(result, "title", "y", 0.0, 24.0)
+    said = {text.get_text() for axes in sheet.figure.axes for text in axes.texts}
+    assert {"1", "2", "3"} <= said
+    assert "2 at 40%: trapped" in draw_story(plan(), result, observations()).caption
+
+
+def test_a_recovery_is_shown_to_its_end() -> None:
+    """The verdict may come long before the queue is empty."""
+    early = replace(RECOVERS, shots=(replace(RECOVERS.shots[0], decided_s=0.5),))
+    _, end_s = wait_picture._window(plan(), early, observations())
+    assert end_s >= WATCH_END_S
+    trapped = replace(TRAPPED, shots=(replace(TRAPPED.shots[0], decided_s=0.5),))
+    assert wait_picture._window(plan(), trapped, observations())[1] < WATCH_END_S

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.trigger.against import compare
+from analysis.trigger.assertions import check
 from analysis.trigger.result import Interval, TriggerResult
 from analysis.trigger.result_json import (
     TriggerRecord,
@@ -78,7 +79,7 @@ def test_a_record_comes_back_equal(tmp_path: Path) -> None:
     """Plan, finding, exit code, version and comparison, as a file."""
     asked = replace(plan(), assertions=Assertions(max_utilization=0.3, verdicts=("recovers",)))
     comparison = compare(asked, TRAPPED, asked, RECOVERS)
-    record = TriggerRecord(asked, TRAPPED, 1, "0.1.0", comparison)
+    record = TriggerRecord(asked, TRAPPED, 1, "0.1.0", comparison, check(TRAPPED, asked.assertions))
     path = write_record(tmp_path, record)
     assert read_record(tmp_path) == record == read_record(path)
     assert [file.name for file in tmp_path.iterdir()] == ["trigger.json"]
@@ -108,3 +109,17 @@ def test_the_verdict_is_a_key_at_the_top() -> None:
     data = record_to_json(TriggerRecord(plan(), TRAPPED, 1, "0.1.0"))
     assert (data["verdict"], data["exit_code"], data["schema_version"]) == ("trapped", 1, 1)
     assert isinstance(result_from_json(result_to_json(TRAPPED)), TriggerResult)
+
+
+def test_what_was_asked_and_compared_is_there_as_numbers() -> None:
+    """A pipeline needs no parsing of sentences."""
+    asked = replace(plan(), assertions=Assertions(max_utilization=0.3))
+    checks = check(TRAPPED, asked.assertions)
+    comparison = compare(asked, TRAPPED, asked, RECOVERS)
+    data = through_json(record_to_json(TriggerRecord(asked, TRAPPED, 1, "0.1.0", comparison, checks)))
+    (one,) = data["checks"]
+    assert (one["name"], one["passed"], one["measured"]) == ("max_utilization", True, 0.331)
+    assert {"asked", "why"} <= set(one)
+    assert (data["comparison"]["worse"], data["comparison"]["nothing_compared"]) == (True, False)
+    threshold = next(c for c in data["comparison"]["changes"] if c["name"] == "threshold")
+    assert (threshold["before_value"], threshold["now_value"]) == (0.329, 0.331)

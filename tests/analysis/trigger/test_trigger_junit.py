@@ -43,7 +43,11 @@ def test_counts_match(kind: str, tmp_path: Path) -> None:
     assert names[3:6] == ["max_utilization", "max_amplification", "max_recovery_s"]
     assert int(suite.get("tests", "")) == len(names) == len(set(names))
     assert int(suite.get("failures", "")) == len(failing(suite))
-    assert int(suite.get("errors", "")) == len(suite.findall("testcase/error")) == int(kind == "invalid")
+    assert (
+        int(suite.get("errors", ""))
+        == len(suite.findall("testcase/error"))
+        == int(kind in ("invalid", "stopped"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,10 +82,46 @@ def test_a_service_left_unhealthy_and_a_safety_stop_fail(tmp_path: Path) -> None
 def test_what_got_worse_fails_and_what_cannot_be_compared_does_not(tmp_path: Path) -> None:
     """Case by case."""
     assert failing(suite_of(tmp_path, TRAPPED, Assertions(verdicts=("trapped",)))) == ["compared: verdict"]
-    assert failing(suite_of(tmp_path, INVALID, Assertions(verdicts=("trapped",)))) == []
-    case = suite_of(tmp_path, INVALID).find("testcase[@name='compared']/system-out")
+    assert failing(suite_of(tmp_path, INVALID, Assertions(verdicts=("trapped",)))) == ["compared"]
+    case = suite_of(tmp_path, INVALID).find("testcase[@name='compared']/failure")
     assert case is not None
+    assert "nothing could be compared" in str(case.get("message"))
     assert "invalid" in str(case.text)
+
+
+def test_a_quantity_that_is_not_known_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    """And counted as that; what could be compared still passes or fails."""
+    suite = suite_of(tmp_path, replace(RECOVERS, threshold=None))
+    skipped = suite.find("testcase[@name='compared: threshold']/skipped")
+    assert skipped is not None
+    assert skipped.get("message") == "not known of the present test"
+    assert int(suite.get("skipped", "")) == len(suite.findall("testcase/skipped")) == 1
+    assert failing(suite) == []
+
+
+def test_an_interrupted_test_passes_in_nothing_that_was_not_seen(tmp_path: Path) -> None:
+    """Neither as valid nor as left healthy; a health that was seen is kept."""
+    cut = replace(TRAPPED, interrupted_by="SIGINT", left_healthy=None)
+    suite = suite_of(tmp_path, cut)
+    for name in ("valid", "left healthy"):
+        error = suite.find(f"testcase[@name='{name}']/error")
+        assert error is not None
+        assert error.get("type") == "Interrupted"
+    assert (
+        suite_of(tmp_path, replace(cut, left_healthy=True)).find("testcase[@name='left healthy']/error")
+        is None
+    )
+    unseen = suite_of(tmp_path, replace(TRAPPED, left_healthy=None))
+    assert unseen.find("testcase[@name='left healthy']/error[@type='NotSeen']") is not None
+    stopped = suite_of(tmp_path, STOPPED)
+    assert stopped.find("testcase[@name='valid']/error[@type='SafetyStop']") is not None
+
+
+def test_it_says_of_the_failures_what_the_page_says(tmp_path: Path) -> None:
+    """By the share that was answered."""
+    path = write_trigger_junit(tmp_path, plan(), TRAPPED, answered=0.0)
+    assert "answered nobody in time" in path.read_text()
+    assert "went on failing" not in path.read_text()
 
 
 def test_times_are_those_of_the_record(tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from analysis.trigger import words
-from analysis.trigger.result import Interval, Word
+from analysis.trigger.result import Interval, PhaseDone, Word
 from tests.analysis.trigger.made_up import (
     EVERY_KIND,
     INVALID,
     NOT_VULNERABLE,
     RECOVERS,
     SLOWLY,
+    SPIKE_END_S,
     STOPPED,
     TRAPPED,
     UNDECIDED,
@@ -26,7 +27,7 @@ from tests.analysis.trigger.made_up import (
 def test_a_trap_is_said_with_its_growth_and_its_threshold() -> None:
     """Push, who was answered, growth, interval, utilization, and up to where it comes back."""
     assert words.verdict_text(plan(), TRAPPED, answered=0.0) == (
-        "After a push of 500 ms the service answered nobody in time and work came in 1.21 times as fast as "
+        "After a push of 0.5 s the service answered nobody in time and work came in 1.21 times as fast as "
         "it could do it (Aρ 1.21, 1.16–1.27 at 95%): at 40% utilization with these clients it does not "
         "come back by itself. It comes back at utilizations up to 33.1% (31.5%–34.5% at 95%)."
     )
@@ -152,7 +153,7 @@ def test_a_bisected_threshold_has_pushes_for_ends_and_no_confidence() -> None:
     """It lies between two utilizations that were tried."""
     bisected = replace(TRAPPED, threshold_method="threshold", threshold=Interval(0.35, 0.3, 0.4))
     assert words.threshold_sentence(bisected) == (
-        "It comes back at utilizations up to 35% (it did at 30% and did not at 40%)."
+        "The highest utilization at which it comes back lies between 30% (came back) and 40% (did not)."
     )
     assert "bisection" in words.threshold_method(bisected)
 
@@ -165,3 +166,38 @@ def test_an_advice_is_a_line() -> None:
     )
     assert "any utilization below 100%" in words.advice_text(replace(budget, threshold=1.0))
     assert words.advice_text(capacity).startswith("12% more capacity. 215 attempts/s")
+
+
+def test_a_bisected_threshold_is_a_bracket_that_names_what_stayed_open() -> None:
+    """Its middle was never pushed at."""
+    shots = (TRAPPED.shots[0], replace(TRAPPED.shots[0], utilization=0.344, verdict="undecided"))
+    found = replace(
+        TRAPPED, shots=shots, threshold=Interval(0.346, 0.303, 0.389), threshold_method="threshold"
+    )
+    said = words.threshold_sentence(found)
+    assert "between 30.3% (came back) and 38.9% (did not)" in said
+    assert "a push at 34.4% ended undecided" in said
+    assert "34.6%" not in said
+
+
+def test_a_service_that_never_answered_could_not_be_tested() -> None:
+    """That is no safety stop; another stop in the same phase is."""
+    phases = (PhaseDone("reach", 0.0, 5.0, 0.0),)
+    stop = "http://127.0.0.1:9 cannot be reached, or does not answer: no request was answered in 5 s"
+    dead = replace(STOPPED, phases=phases, safety_stop=stop)
+    assert words.headline(dead) == "CANNOT START: http://127.0.0.1:9 cannot be reached, or does not answer"
+    assert words.alarms(dead) == [f"CANNOT START: {stop}"]
+    assert words.alarms(replace(STOPPED, phases=phases))[0].startswith("SAFETY STOP")
+
+
+def test_an_interrupted_test_says_what_it_may_leave_behind() -> None:
+    """Unless the service was seen healthy."""
+    cut = replace(TRAPPED, interrupted_by="SIGINT", left_healthy=None)
+    assert "may still be working off a backlog" in words.alarms(cut)[0]
+    assert "backlog" not in words.alarms(replace(cut, left_healthy=True))[0]
+
+
+def test_a_push_lasts_two_digits() -> None:
+    """No clock of a test is worth more."""
+    phases = (PhaseDone("spike", SPIKE_END_S - 0.50342, SPIKE_END_S, 500.0),)
+    assert words.push_text(plan(), replace(TRAPPED, phases=phases)) == "0.5 s"

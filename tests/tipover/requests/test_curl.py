@@ -148,9 +148,9 @@ def test_a_password_that_is_not_sent_is_not_recorded_either() -> None:
         ("curl h:99999", "http or https"),
         ("curl 'h/[1-9]'", "not expanded"),
         ("curl 'h/{a,b}'", "not expanded"),
-        ("curl -k h", "curl -k: is refused: certificates are verified"),
-        ("curl -sk h", "curl -k: is refused"),
-        ("curl --insecure h", "is refused"),
+        ("curl -k https://h", "--ca-file"),
+        ("curl -sk https://h", "curl -k: is refused: certificates are verified"),
+        ("curl --insecure https://h", "curl --insecure: is refused"),
         ("curl -F a=b h", "curl -F: is not supported"),
         ("curl -x p h", "curl -x: is not supported"),
         ("curl --digest h", "curl --digest: is not supported"),
@@ -179,6 +179,16 @@ def test_what_cannot_be_imitated_is_refused(command: str, said: str, tmp_path: P
         from_curl(command, Secrets(), tmp_path)
     assert said in str(caught.value)
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize("command", ["curl -k h", "curl -sSk http://h", "curl http://h --insecure"])
+def test_without_certificates_there_is_nothing_to_trust(command: str) -> None:
+    """``-k`` of an http URL changes nothing, and the letters beside it count."""
+    made = from_curl(command, Secrets())
+    assert [warning.partition(" is ignored: ")[2] for warning in made.warnings] == [
+        "http has no certificates"
+    ]
+    assert from_curl("curl -kI http://h", Secrets()).requests[0].method == "HEAD"
 
 
 def test_all_faults_are_told_at_once() -> None:

@@ -120,7 +120,7 @@ def test_no_error_shows_a_credential(secret: str, broken: str) -> None:
         {"headers": [secret.replace(":", "")]},
         {"url": f"http://me:{quote(secret, safe='')}@h/"},
         {"url": f"nonsense://h/?token={secret}"},
-        {"curl": shlex.join(["curl", "h", "-H", f"X-Token: a{bad}y", "-k"])},
+        {"curl": shlex.join(["curl", "https://h", "-H", f"X-Token: a{bad}y", "-k"])},
         {"curl": shlex.join(["curl", f"ftp://{quote(secret)}@h", "-u", secret])},
         {"curl": "curl '" + secret.replace("'", "")},
     ]

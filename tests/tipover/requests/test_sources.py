@@ -126,7 +126,7 @@ def test_an_openapi_document_with_its_options(tmp_path: Path) -> None:
             {"url": "ftp://h", "headers": ["x"], "statuses": ["1"], "body_match": "(", "curl": "curl -k h"},
             ["--url", "--header", "--status", "--body-match"],
         ),
-        ({"statuses": ["1"], "curl": "curl -k -F a h"}, ["--status", "curl -k", "curl -F"]),
+        ({"statuses": ["1"], "curl": "curl -k -F a https://h"}, ["--status", "curl -F", "curl -k"]),
     ],
 )
 def test_all_faults_are_told_at_once(options: dict[str, Any], fields: list[str], tmp_path: Path) -> None:

@@ -145,13 +145,113 @@ def test_a_curl_command_is_enough(started: list[dict[str, Any]]) -> None:
 def test_a_variable_that_is_not_set_stops_the_run(
     started: list[dict[str, Any]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dry run may be made without it, and says that it is missing."""
+    """The dry run, too: it says what the run would."""
     monkeypatch.delenv("TIPOVER_TEST_TOKEN", raising=False)
     arguments = ("--url", URL, "-H", "Authorization: Bearer ${TIPOVER_TEST_TOKEN}")
     assert "TIPOVER_TEST_TOKEN" in told(capsys, *arguments)["request[0].headers.Authorization"]
+    assert "TIPOVER_TEST_TOKEN" in told(capsys, *arguments, "--dry-run")["request[0].headers.Authorization"]
+    monkeypatch.setenv("TIPOVER_TEST_TOKEN", "x")
     assert main(["trigger", *arguments, "--dry-run"]) == ExitCode.CONFIRMED
-    assert "needs the environment variable TIPOVER_TEST_TOKEN" in capsys.readouterr().out
     assert not started
+
+
+@pytest.mark.parametrize(
+    ("files", "replaced", "says"),
+    [
+        ((), False, None),
+        (("run.json",), False, "holds a run already"),
+        (("run.json",), True, None),
+        (("notes.txt",), True, "is not empty and holds no run (choose another directory, or empty it)"),
+        (("run.json", "STOP"), True, "STOP"),
+    ],
+)
+def test_a_dry_run_refuses_a_directory_as_the_run_does(
+    files: tuple[str, ...], replaced: bool, says: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And leaves it as it is, made or not."""
+    for name in files:
+        Path("here").mkdir(exist_ok=True)
+        (Path("here") / name).write_text("")
+    arguments = ["trigger", "--url", URL, "--dry-run", "--out", "here", *["--replace"] * replaced]
+    assert main(arguments) == (ExitCode.CONFIRMED if says is None else ExitCode.CONFIGURATION)
+    assert (says or "") in capsys.readouterr().err
+    assert {path.name for path in Path("here").glob("*")} == set(files)
+    assert Path("here").exists() == bool(files)
+
+
+def test_a_dry_run_refuses_a_stop_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """It would keep the test from starting."""
+    Path("STOP").touch()
+    assert main(["trigger", "--url", URL, "--dry-run"]) == ExitCode.CONFIGURATION
+    assert "STOP" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("in_plan", [False, True])
+def test_a_path_in_the_url_belongs_into_path(in_plan: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a URL that was typed nothing is said of tables in a file."""
+    Path("p.toml").write_text(f'[target]\nurl = "{URL}"\n')
+    where = ("p.toml",) if in_plan else ("--path", "/b")
+    rule = told(capsys, *where, "--url", f"{URL}/a")["--url"]
+    assert "--path" in rule
+    assert "[[request]]" not in rule
+
+
+@pytest.mark.parametrize(
+    ("options", "warns"),
+    [
+        (("--body", '{"a": 1}'), True),
+        (("--body", "[1]", "-H", "Accept: */*"), True),
+        (("--body", '{"a": 1}', "-H", "content-type: application/json"), False),
+        (("--body", "{a"), False),
+        (("--body", "1"), False),
+        ((), False),
+    ],
+)
+def test_json_without_a_type_is_warned_of(
+    options: tuple[str, ...], warns: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Many frameworks refuse it."""
+    assert main(["trigger", "--url", URL, *options, "--dry-run"]) == ExitCode.CONFIRMED
+    assert ("no Content-Type is sent" in capsys.readouterr().out) == warns
+
+
+NUMBERS = {
+    "--timeout": "must be a number (of seconds, such as 0.5)",
+    "--backoff-base": "must be a number (of seconds, such as 0.5)",
+    "--backoff-cap": "must be a number (of seconds, such as 0.5)",
+    "--patience": "must be a number (of seconds, such as 0.5)",
+    "--max-duration": "must be a number (of seconds, such as 0.5)",
+    "--max-recovery": "must be a number (of seconds, such as 0.5)",
+    "--capacity": "must be a number (per second)",
+    "--probe-rate": "must be a number (per second)",
+    "--max-rate": "must be a number (per second)",
+    "--budget": "must be a number",
+    "--utilization": "must be a number",
+    "--dose": "must be a number",
+    "--max-utilization": "must be a number",
+    "--max-amplification": "must be a number",
+    "--seed": "must be a whole number",
+    "--max-attempts-total": "must be a whole number",
+}
+
+
+def test_what_is_no_number_is_told_in_plain_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of every option with one, all at once."""
+    typed = [word for option in NUMBERS for word in (option, "500ms")]
+    assert told(capsys, "--url", URL, *typed) == NUMBERS
+
+
+def test_a_host_without_an_entry_is_told_where_entries_stand(capsys: pytest.CaptureFixture[str]) -> None:
+    """The file that was looked for, and the option that names another."""
+    arguments = ["trigger", "--url", "http://10.1.2.3", "--dry-run"]
+    assert main(arguments) == ExitCode.CONFIGURATION
+    assert "there is no tipover-allow.toml here, and no --allow-file" in capsys.readouterr().err
+    Path("mine.toml").write_text("")
+    Path("mine.toml").chmod(0o644)
+    assert main([*arguments, "--allow-file", "mine.toml"]) == ExitCode.CONFIGURATION
+    assert "not allowed by mine.toml (--allow-file names another)" in capsys.readouterr().err
+    assert main(["trigger", "--url", "http://169.254.169.254", "--dry-run"]) == ExitCode.CONFIGURATION
+    assert "--allow-file" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", [("--out", "here", "--replace"), ("--dry-run",)])

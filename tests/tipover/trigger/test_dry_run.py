@@ -20,6 +20,7 @@ from domain.trigger.fit import faults_in_fit
 from domain.trigger.guards_plan import Guards
 from domain.trigger.plan import Ceiling, Target, TriggerPlan
 from domain.trigger.spike import spike_of
+from loadgen.request import Request, RequestEncoder
 from tipover.trigger.dry_run import check_plan, dry_run, largest_capacity_per_s, placed
 from tipover.trigger.dry_run_words import dry_run_json, dry_run_text, sent_text
 from tipover.trigger.forecast import forecast
@@ -114,6 +115,8 @@ def test_a_plan_that_does_not_fit_is_refused_once_the_capacity_is_known() -> Non
     with pytest.raises(ConfigurationError, match=r"does not fit at a capacity of 1,200/s"):
         dry_run(plan(capacity_per_s=1200.0))
     check_plan(plan(), 200.0)
+    with pytest.raises(ConfigurationError, match=r"or in a plan file test\.watch_timeouts or test\.rescue_s"):
+        check_plan(plan(ceiling=Ceiling(attempts=100)), 200.0)
 
 
 def test_without_a_capacity_all_is_in_units_of_it() -> None:
@@ -156,6 +159,33 @@ def test_people_read_all_that_counts() -> None:
     ):
         assert said in text
     assert sent_text(dry_run(asked)) in text
+
+
+def test_requests_of_a_locustfile_are_not_the_mix() -> None:
+    """Its class makes them; ``GET /`` is only what stands in a plan that names none."""
+    shown = dry_run(plan(locustfile="mine.py"))
+    assert "those that the user class of mine.py makes" in dry_run_text(shown)
+    assert "GET /" not in dry_run_text(shown)
+    assert dry_run_json(shown)["requests"] == []
+
+
+@pytest.mark.parametrize(
+    ("propagate", "told"),
+    [
+        ("x-deadline", ["X-Request-Id", "X-Attempt", "X-Deadline"]),
+        ("grpc-timeout", ["X-Request-Id", "X-Attempt", "grpc-timeout"]),
+        ("none", ["X-Request-Id", "X-Attempt"]),
+    ],
+)
+def test_added_headers_are_those_that_are_sent(propagate: Any, told: list[str]) -> None:
+    """Shown are the very headers that the encoder adds."""
+    shown = dry_run(plan(client=Client(1.0, 3, propagate=propagate)))
+    assert dry_run_json(shown)["added_headers"] == told
+    assert f"added to each: {', '.join(told)}" in dry_run_text(shown)
+    sent = RequestEncoder("h", "run", propagate).encode(Request(), 1, 1, 1.0).decode()
+    names = [line.partition(":")[0] for line in sent.split("\r\n") if ": " in line]
+    own = {"Host", *Request().headers}
+    assert [name for name in names if name not in own] == told
 
 
 def test_programs_read_the_same() -> None:

@@ -100,6 +100,8 @@ def test_a_failed_assertion_and_a_worse_comparison_are_findings() -> None:
     worse = compare(plan(), weaker, plan(), RECOVERS)
     assert exit_code(plan(), weaker, (), worse) is ExitCode.FINDING
     assert exit_code(plan(), RECOVERS, (), compare(plan(), RECOVERS, plan(), RECOVERS)) is ExitCode.CONFIRMED
+    other = compare(plan(), RECOVERS, replace(plan(), utilization=0.5), RECOVERS)
+    assert exit_code(plan(), RECOVERS, (), other) is ExitCode.FINDING
 
 
 def test_everything_is_written_and_the_verdict_printed(
@@ -206,6 +208,19 @@ def test_a_recorded_test_is_judged_again_from_its_lines(
     assert {file.name for file in tmp_path.iterdir()} == {*FILES, "plan.json"}
 
 
+def test_the_finding_stands_if_this_version_would_have_tested_otherwise(
+    tmp_path: Path, recorded: Callable[[Path], tuple[TriggerPlan, TriggerResult]]
+) -> None:
+    """Then the lines answer other commands than it would give."""
+    test, result = recorded(tmp_path)
+    publish(tmp_path, test, result, screen=screen())
+    path = tmp_path / "trigger-lines.jsonl"
+    lines = [line for line in path.read_text().splitlines() if '"phase": "spike"' not in line]
+    path.write_text("\n".join(lines) + "\n")
+    assert republish(tmp_path, screen=screen()) is ExitCode.FINDING
+    assert result_to_json(read_record(tmp_path).result) == result_to_json(result)
+
+
 def test_a_killed_test_is_reported_as_interrupted(
     tmp_path: Path,
     recorded: Callable[[Path], tuple[TriggerPlan, TriggerResult]],
@@ -250,3 +265,18 @@ def test_a_directory_that_cannot_be_understood_is_a_message(
     said = capsys.readouterr().err
     assert {"bad line": "trigger-lines.jsonl", "bad record": "trigger.json"}.get(fault, "plan.json") in said
     assert "Traceback" not in said
+
+
+def test_an_interrupt_while_the_page_is_made_says_how_to_make_it(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And ends as an interrupt does."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("analysis.trigger.page.draw_plots", interrupted)
+    out = StringIO()
+    with pytest.raises(KeyboardInterrupt):
+        publish(directory, plan(), TRAPPED, screen=Console(file=out))
+    assert f"`tipover report {directory}` makes it" in out.getvalue()

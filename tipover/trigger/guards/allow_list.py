@@ -189,6 +189,29 @@ def _made(make: Any, value: object) -> Any:
         return None
 
 
+_WORDS = {
+    "string_type": "must be text",
+    "float_type": "must be a number, such as 500",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "too_short": "must have at least one entry",
+    "model_type": "must be a table",
+}
+
+
+def _rule(kind: str, found: Any) -> str:
+    """The rule in the file's words, and not in pydantic's."""
+    if kind.startswith("date"):
+        return "must be a date, such as 2026-12-31"
+    if kind == "greater_than":
+        return f"must be greater than {found['ctx']['gt']:g}"
+    if kind == "less_than_equal":
+        return f"must be at most {found['ctx']['le']:g}"
+    said = str(found["msg"])
+    return _WORDS.get(kind, said[:1].lower() + said[1:])
+
+
 def _faults_in(error: ValidationError) -> list[Fault]:
     from tipover.scenario_faults import dotted, nearest_key
     from tipover.trigger.guards.allow_tables import AllowFile, AllowRow
@@ -196,7 +219,7 @@ def _faults_in(error: ValidationError) -> list[Fault]:
     faults = []
     for found in error.errors(include_url=False):
         place, kind, value = found["loc"], found["type"], found["input"]
-        rule = found["msg"][:1].lower() + found["msg"][1:]
+        rule = _rule(kind, found)
         if kind == "missing":
             rule, value = "is required", None
         elif kind == "value_error":

@@ -22,9 +22,10 @@ from domain.guard import (
     canonical_host,
     fault_in_address,
     fault_in_watched,
+    never_loaded,
     plain_address,
 )
-from tipover.trigger.guards.allow_list import AllowList
+from tipover.trigger.guards.allow_list import DEFAULT_FILE, AllowList
 
 PORTS = {"http": 80, "https": 443}
 Lookup = Callable[[str, int], Sequence[tuple[Any, ...]]]
@@ -73,11 +74,18 @@ def resolve(
     faults = [fault_in_address(host, address, entry, day) for address in addresses]
     refused = [fault for fault in faults if fault is not None]
     if refused:
-        where = f" ({allow_list.file})" if allow_list.file else ""
-        raise ConfigurationError(f"the target is not allowed{where}; nothing was sent", refused)
+        by = "" if any(map(never_loaded, map(plain_address, addresses))) else _by_whom(allow_list)
+        raise ConfigurationError(f"the target is not allowed{by}; nothing was sent", refused)
     picked = _picked(addresses, port, connect)
     local = plain_address(picked).is_loopback
     return Resolved(host, picked, port, None if local else entry, parts.scheme)
+
+
+def _by_whom(allow_list: AllowList) -> str:
+    """Which file was asked, and how another one is named."""
+    if allow_list.file is None:
+        return f": there is no {DEFAULT_FILE} here, and no --allow-file was given"
+    return f" by {allow_list.file} (--allow-file names another)"
 
 
 def resolve_watched(url: str, field: str, *, lookup: Lookup | None = None, connect: bool = True) -> Resolved:

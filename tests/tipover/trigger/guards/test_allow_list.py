@@ -216,7 +216,19 @@ public = "yes"
 def test_until_is_a_date(tmp_path: Path, until: str) -> None:
     """Not a text, not a time of day."""
     (fault,) = faults_of(tmp_path, ROW + f"until = {until}\n")
-    assert fault.startswith("allow[0].until: ")
+    assert fault.startswith("allow[0].until: must be a date, such as 2026-12-31")
+
+
+def test_types_are_told_in_the_words_of_the_file(tmp_path: Path) -> None:
+    """And not in those of a library."""
+    text = '[[allow]]\nhost = 3\naddresses = []\nmax_rate_per_s = "5"\nnote = 1\npublic = "yes"\n'
+    faults = faults_of(tmp_path, text)
+    assert len(faults) == 5
+    for fault in faults:
+        assert ": must " in fault
+        assert "put should" not in fault
+    (fault,) = faults_of(tmp_path, "allow = 3\n")
+    assert fault.startswith("allow: must be a list")
 
 
 def test_unknown_tables_are_refused(tmp_path: Path) -> None:
