@@ -69,13 +69,6 @@ class AllowEntry:
             return self.host == host
         return address in network
 
-    def fault_in_rate(self, rate_per_s: float) -> Fault | None:
-        """Why this many attempts/s must not be sent; None if they may be."""
-        if rate_per_s <= self.max_rate_per_s:
-            return None
-        rule = f"is above the {self.max_rate_per_s:g} attempts/s that the allow-list grants {self.host}"
-        return Fault("rate", rule, rate_per_s)
-
     def to_json(self) -> dict[str, Any]:
         """What ``json.dumps`` takes."""
         return {

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from statistics import median
-
 from analysis.trigger.course import Course, Halted, Journal, obeyed
 from analysis.wording import percent
 from domain.trigger.messages import Load, Probe
@@ -15,18 +12,11 @@ CLEARLY_FAILING, CLEARLY_FAILING_ATTEMPTS = 0.5, 30
 """A baseline of which so few are answered, of so many, goes no further."""
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """How the service did before the spike: the share answered in time, and the probes' median wait."""
-
-    answered: float
-    wait_s: float
-
-
 def baseline(
     journal: Journal, plan: TriggerPlan, capacity_per_s: float, probe_rate_per_s: float
-) -> Course[Baseline]:
-    """The course of normal load before the spike; raises ``Halted`` if the service does not stand it."""
+) -> Course[float]:
+    """The course of normal load before the spike, and the share of attempts answered in time; raises
+    ``Halted`` if the service does not stand it."""
     rate = plan.utilization * capacity_per_s
     start_s = yield from obeyed(journal, Probe(probe_rate_per_s), Load(rate, "baseline"))
     journal.enter("baseline", start_s, rate)
@@ -46,5 +36,4 @@ def baseline(
             safety_stop=f"the service does not stand the asked utilization of {percent(plan.utilization)}: "
             f"{journal.said} before any spike, where at least {percent(least)} must be"
         )
-    waits = [p.done_s - p.sent_s for p in journal.seen.probes_sent(start_s) if p.outcome == "ok"]
-    return Baseline(share, median(waits) if waits else 0.0)
+    return share

@@ -48,13 +48,7 @@ def measure(seen: Observations, shot: ShotContext) -> Measured:
 
 
 def _probed(seen: Observations, shot: ShotContext) -> Measured:
-    made = attempts_a_job(
-        shot.client,
-        shot.arrival_rate_per_s,
-        seen,
-        spike_end_s=shot.spike_end_s,
-        confidence=shot.confidence,
-    )
+    made = _attempts(seen, shot)
     if made is None:
         return Measured()
     slope = _slope(seen, shot, made.value * shot.arrival_rate_per_s)
@@ -124,15 +118,20 @@ def _capacity_doubted(slope: Slope, share: Interval, capacity: Interval | None) 
     ]
 
 
-def _received(seen: Observations, shot: ShotContext) -> Measured:
-    capacity = shot.capacity_per_s
-    made = attempts_a_job(
+def _attempts(seen: Observations, shot: ShotContext) -> Interval | None:
+    """Attempts that the client makes of a job while the service fails."""
+    return attempts_a_job(
         shot.client,
         shot.arrival_rate_per_s,
         seen,
         spike_end_s=shot.spike_end_s,
         confidence=shot.confidence,
     )
+
+
+def _received(seen: Observations, shot: ShotContext) -> Measured:
+    capacity = shot.capacity_per_s
+    made = _attempts(seen, shot)
     if made is None or capacity is None:
         return Measured()
     from_s = measured_from_s(shot.settled_s, shot.timeout_s, shot.method)

@@ -65,7 +65,6 @@ class Mean:
     low: float
     high: float
     variance: float
-    increments: int
     weight: float
 
 
@@ -85,7 +84,7 @@ def mean_so_far(sums: Floats, weights: Floats, alpha: float, tuned_weight: float
     if variance == 0.0:
         return None
     reach = float(boundary(variance * total, variance * tuned_weight, alpha)) / total
-    return Mean(value, value - reach, value + reach, variance, k, total)
+    return Mean(value, value - reach, value + reach, variance, total)
 
 
 def _variance(sums: Floats, weights: Floats, value: float) -> float:

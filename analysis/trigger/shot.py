@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from analysis.trigger.baseline import Baseline, baseline
+from analysis.trigger.baseline import baseline
 from analysis.trigger.course import Course, Journal
 from analysis.trigger.drained import with_drain
 from analysis.trigger.gateway import hides_the_queue
@@ -69,7 +69,7 @@ class ShotTaken:
     def course(self) -> Course[None]:
         """The course of the shot, rescue included; raises ``Halted`` if it does not come to the push."""
         capacity, setting = self._setting.capacity.value, self._setting
-        before = yield from baseline(self._journal, self._plan, capacity, setting.probe_rate_per_s)
+        answered = yield from baseline(self._journal, self._plan, capacity, setting.probe_rate_per_s)
         for number_of_push in range(MOST_PUSHES):
             dosed = replace(self._plan, dose=self._plan.dose * 2.0**number_of_push)
             spike = spike_that_fits(dosed, capacity)
@@ -81,7 +81,7 @@ class ShotTaken:
                 break
             push = yield from pushed(self._journal, spike, self._rate_per_s, capacity, self._timeout_s)
             self._pushed_s = push.start_s if self._pushed_s is None else self._pushed_s
-            judgement = yield from self._watched(before, push)
+            judgement = yield from self._watched(answered, push)
             if judgement.pushed:
                 break
         yield from self._rescued()
@@ -96,11 +96,11 @@ class ShotTaken:
         if waits:
             self.shot = replace(shot, deepest_wait_s=max(shot.deepest_wait_s or 0.0, *waits))
 
-    def _watched(self, before: Baseline, push: Push) -> Course[Judgement]:
+    def _watched(self, answered: float, push: Push) -> Course[Judgement]:
         """Watch until the judge has a verdict, or sees that it was not pushed, or time is over; note it."""
         latest_s = watched_until_s(self._plan, push.end_s)
         while True:
-            judgement = self._judged(before, push)
+            judgement = self._judged(answered, push)
             self._journal.said = _going_on(judgement)
             since_s = self._journal.now_s - push.end_s
             early = not judgement.pushed and since_s < NOT_PUSHED_TIMEOUTS * self._timeout_s
@@ -113,10 +113,10 @@ class ShotTaken:
             (judgement.verdict == "recovers" and not judgement.slow)
             or (judgement.verdict == "trapped" and measured)
         ):
-            yield from self._watched_on(before, push, judgement)
+            yield from self._watched_on(answered, push, judgement)
         return judgement
 
-    def _watched_on(self, before: Baseline, push: Push, judgement: Judgement) -> Course[None]:
+    def _watched_on(self, answered: float, push: Push, judgement: Judgement) -> Course[None]:
         """After the verdict, which stands: until a service that is soon to be back is, or until it is known
         well how a trapped one fails."""
         recovers = judgement.verdict == "recovers"
@@ -127,7 +127,7 @@ class ShotTaken:
             if latest.recovered_s is not None or not (recovers or _width(surest) > SURE_WIDTH):
                 break
             yield ()
-            latest = self._judged(before, push)
+            latest = self._judged(answered, push)
             if _width(latest) < _width(surest):
                 surest = latest
         if self.shot is None:
@@ -164,7 +164,7 @@ class ShotTaken:
             evidence=(why, *shot.evidence),
         )
 
-    def _judged(self, before: Baseline, push: Push) -> Judgement:
+    def _judged(self, answered: float, push: Push) -> Judgement:
         plan, setting = self._plan, self._setting
         context = ShotContext(
             client=plan.client,
@@ -174,8 +174,7 @@ class ShotTaken:
             spike_start_s=push.start_s,
             spike_end_s=push.end_s,
             spike_factor=push.spike.factor,
-            baseline_answered=before.answered,
-            baseline_wait_s=before.wait_s,
+            baseline_answered=answered,
             method=method_of(plan),
             probe_rate_per_s=setting.probe_rate_per_s,
             watch_timeouts=plan.watch_timeouts,

@@ -18,9 +18,9 @@ CLEARLY_TRAPPED = 1.1
 class ShotContext:
     """What is known of a shot besides what is seen. Times are those of the lines.
 
-    ``utilization`` and ``arrival_rate_per_s`` as asked; ``baseline_answered`` and ``baseline_wait_s`` the
-    share answered and the median probe's wait before the spike. ``method``: where probes go, or
-    "prometheus", with the counter's values so far in ``received_counts``.
+    ``utilization`` and ``arrival_rate_per_s`` as asked; ``baseline_answered`` the share answered before
+    the spike. ``method``: where probes go, or "prometheus", with the counter's values so far in
+    ``received_counts``.
     """
 
     client: Client
@@ -31,7 +31,6 @@ class ShotContext:
     spike_end_s: float
     spike_factor: float
     baseline_answered: float = 1.0
-    baseline_wait_s: float = 0.0
     method: Method = "probes"
     probe_rate_per_s: float = 0.0
     watch_timeouts: float = 40.0

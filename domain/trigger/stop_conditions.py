@@ -83,16 +83,3 @@ def judge_query(t_s: float, condition: str, value: float | None, error: str = ""
     if value is None:
         return Sample(t_s, condition, False, error or "no value")
     return Sample(t_s, condition, math.isfinite(value) and value <= 0, f"value {value:g}")
-
-
-def stop_for_errors(failed: int, answered: int, most_error_ratio: float, since_s: float) -> str | None:
-    """Why not to push a service that fails before the push: more than ``most_error_ratio`` of the attempts
-    that ended since ``since_s`` failed, or none ended. None if it is well."""
-    ended = failed + answered
-    limit = f"limit: {most_error_ratio:.1%}, since {since_s:.1f} s"
-    if ended <= 0:
-        return f"errors before the spike: not one attempt ended ({limit})"
-    ratio = failed / ended
-    if ratio <= most_error_ratio:
-        return None
-    return f"errors before the spike: {failed} of {ended} attempts failed, {ratio:.1%} ({limit})"

@@ -111,15 +111,6 @@ def test_an_entry_holds_through_its_last_day() -> None:
     assert "until 2026-06-01" in fault.rule
 
 
-def test_a_rate_above_the_entrys_is_refused() -> None:
-    allowing = entry("10.0.0.0/16")
-    assert allowing.fault_in_rate(100.0) is None
-    fault = allowing.fault_in_rate(100.1)
-    assert fault is not None
-    assert "100 attempts/s" in fault.rule
-    assert fault.value == 100.1
-
-
 def test_an_entry_names_a_name_an_address_or_a_network() -> None:
     networks = (ipaddress.ip_network("10.1.0.0/16"),)
     assert AllowEntry("svc.example", networks, 1.0).names("svc.example")

@@ -93,11 +93,6 @@ def is_sensitive(name: str, value: str = "") -> bool:
     return bool(_NAMES.search(name) or _SCHEMES.match(value)) or bare_key
 
 
-def names_in(mix: RequestMix) -> tuple[str, ...]:
-    """The variables of the environment that the mix needs, each once."""
-    return tuple(dict.fromkeys(name for _, name in mix.placeholders()))
-
-
 def missing_variables(mix: RequestMix, environ: Mapping[str, str]) -> list[Fault]:
     """One fault for each field that needs a variable which ``environ`` has not, or has empty."""
     return [

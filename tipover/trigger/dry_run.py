@@ -28,13 +28,13 @@ def placed(plan: TriggerPlan, *, connect: bool = True) -> tuple[TriggerPlan, Res
     """
     allowed = load_allow_list(plan.guards.allow_file)
     where = resolve(plan.target.url, allowed, connect=connect)
-    most = [plan.ceiling.rate_per_s, *([where.entry.max_rate_per_s] if where.entry else [])]
+    most_per_s = where.most_rate_per_s(plan.ceiling.rate_per_s)
     target = replace(plan.target, address=where.address)
     if target.probe_url is not None:
         past = resolve(target.probe_url, allowed, connect=connect)
-        most += [past.entry.max_rate_per_s] if past.entry else []
+        most_per_s = past.most_rate_per_s(most_per_s)
         target = replace(target, probe_address=past.address)
-    return replace(plan, target=target, ceiling=replace(plan.ceiling, rate_per_s=min(most))), where
+    return replace(plan, target=target, ceiling=replace(plan.ceiling, rate_per_s=most_per_s)), where
 
 
 def check_plan(plan: TriggerPlan, capacity_per_s: float, address: str | None = None) -> None:

@@ -100,27 +100,33 @@ def _names(har: Path, place: str | None) -> bool:
 
 def changed(mix: RequestMix, options: RequestOptions, secrets: Secrets) -> RequestMix:
     """The mix with method, path, headers and body as the options say; raises ``ConfigurationError``."""
-    headers, faults = _headers(options.headers, secrets)
+    headers, faults = _headers(options.headers)
     own = {"--method": options.method, "--path": options.path, "--body": options.body}
     given = {option for option, value in own.items() if value is not None}
-    if len(mix.requests) > 1:
+    if given and len(mix.requests) > 1:
         faults += [
             Fault(o, f"is of one request, and there are {len(mix.requests)}", None) for o in sorted(given)
         ]
-    _refuse(faults)
+        _refuse(faults)
     if not given and not headers:
+        _refuse(faults)
         return mix
     body = None if options.body is None else _body(options.body)
     made = []
     for request in mix.requests:
-        path = kept_path(options.path, secrets) if options.path is not None else request.path
         method = options.method or ("POST" if body and request.method == "GET" else request.method)
+        path = request.path if options.path is None else options.path
         whole = _joined(request.headers, headers)
-        kept = request.body if body is None else kept_body(body, value_of(whole, "content-type"), secrets)
-        faults += _in_options(faults_in_request(method, path, whole, kept, request.weight))
+        content = request.body if body is None else body
+        # Checked as given: a name that stands for a credential would hide what is wrong with it.
+        faults += _in_options(faults_in_request(method, path, whole, content, request.weight))
         if not faults:
-            made.append(replace(request, method=method, path=path, headers=whole, body=kept))
-    _refuse(faults)
+            whole = _joined(request.headers, [(n, kept_header(n, value, secrets)) for n, value in headers])
+            path = path if options.path is None else kept_path(path, secrets)
+            if body is not None:
+                content = kept_body(body, value_of(whole, "content-type"), secrets)
+            made.append(replace(request, method=method, path=path, headers=whole, body=content))
+    _refuse(list(dict.fromkeys(faults)))
     _refuse(list(faults_in_mix(tuple(made), mix.success)))
     return RequestMix(tuple(made), mix.success)
 
@@ -152,16 +158,15 @@ def _refuse(faults: list[Fault]) -> None:
         raise ConfigurationError(SUMMARY, faults)
 
 
-def _headers(lines: Sequence[str], secrets: Secrets) -> tuple[tuple[tuple[str, str], ...], list[Fault]]:
-    """``Name: value`` each; a credential becomes a name. No value is told in a fault."""
+def _headers(lines: Sequence[str]) -> tuple[list[tuple[str, str]], list[Fault]]:
+    """``Name: value`` each. No value is told in a fault."""
     faults = [Fault("--header", "must be 'Name: value'", None) for line in lines if ":" not in line]
     pairs = [line.partition(":") for line in lines if ":" in line]
-    named = [(name.strip(), value.strip()) for name, _, value in pairs]
-    return tuple((name, kept_header(name, value, secrets)) for name, value in named), faults
+    return [(name.strip(), value.strip()) for name, _, value in pairs], faults
 
 
 def _joined(
-    headers: tuple[tuple[str, str], ...], own: tuple[tuple[str, str], ...]
+    headers: tuple[tuple[str, str], ...], own: Sequence[tuple[str, str]]
 ) -> tuple[tuple[str, str], ...]:
     """The headers with those of the options, which win over others of their name."""
     names = {name.lower() for name, _ in own}

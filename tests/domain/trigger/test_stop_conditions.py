@@ -14,7 +14,6 @@ from domain.trigger.stop_conditions import (
     Sample,
     judge_health,
     judge_query,
-    stop_for_errors,
 )
 
 
@@ -134,22 +133,3 @@ def test_a_query_without_a_value_fails() -> None:
     judged = judge_query(1.0, "query", None, "an empty vector")
     assert not judged.well
     assert judged.seen == "an empty vector"
-
-
-def test_errors_before_the_spike_stop_it() -> None:
-    """Up to the ratio is well; above it, and no attempt at all, is not."""
-    assert stop_for_errors(5, 95, 0.05, 1.0) is None
-    said = stop_for_errors(6, 94, 0.05, 1.0)
-    assert said is not None
-    for part in ("6 of 100", "6.0%", "5.0%", "since 1.0 s"):
-        assert part in said
-    nothing = stop_for_errors(0, 0, 0.05, 1.0)
-    assert nothing is not None
-    assert "not one attempt" in nothing
-
-
-@given(failed=st.integers(0, 10_000), answered=st.integers(0, 10_000), most=st.floats(0.0, 1.0))
-def test_the_error_ratio_is_what_it_says(failed: int, answered: int, most: float) -> None:
-    ended = failed + answered
-    stops = stop_for_errors(failed, answered, most, 0.0) is not None
-    assert stops == (ended == 0 or failed / ended > most)

@@ -7,6 +7,7 @@ import json
 import pickle
 import shlex
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -18,7 +19,7 @@ from domain.request_mix import RequestMix, RequestTemplate
 from domain.value_json import encoded
 from loadgen.mix import MixedRequests
 from loadgen.request import Job
-from tipover.requests.files import Requested, mix_from_sources
+from tests.tipover.requests.sources import Requested, mix_from_options
 from tipover.requests.redaction import redacted
 from tipover.requests.secrets import (
     Secrets,
@@ -27,7 +28,6 @@ from tipover.requests.secrets import (
     kept_header,
     kept_path,
     missing_variables,
-    names_in,
 )
 
 SECRET = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=24).map(
@@ -47,7 +47,7 @@ def shown(requested: Requested) -> str:
 def test_a_header_given_as_an_option_is_not_written_down(secret: str, name: str, bearer: bool) -> None:
     value = f"Bearer {secret}" if bearer else secret
     line = f"{name}: {value}"
-    requested = mix_from_sources(url="http://h/", headers=[line])
+    requested = mix_from_options(url="http://h/", header=[line])
     assert secret not in shown(requested)
     assert list(requested.secrets.environment().values()) == [value]
     argv = ["tipover", "trigger", "-H", line, f"--header={line}", "--curl", f"curl -H {shlex.quote(line)} h"]
@@ -60,7 +60,7 @@ def test_a_header_given_as_an_option_is_not_written_down(secret: str, name: str,
 def test_a_parameter_of_a_url_is_not_written_down(secret: str, name: str) -> None:
     """And is sent as it was given."""
     url = f"http://h/x?a=1&{name}={quote(secret, safe='')}&b=2"
-    requested = mix_from_sources(url=url)
+    requested = mix_from_options(url=url)
     assert secret not in shown(requested)
     assert quote(secret, safe="") not in shown(requested)
     recorded = " ".join(redacted(["--url", url, "--curl", f"curl '{url}'"], requested.secrets))
@@ -80,7 +80,7 @@ def test_no_credential_of_a_curl_command_is_written_down(
         *("--json", json.dumps({"password": body, "n": 1})),
     ]
     command = shlex.join(parts)
-    requested = mix_from_sources(curl=command)
+    requested = mix_from_options(curl=command)
     recorded = "\n".join(redacted(["--curl", command, *parts], requested.secrets))
     for secret in (user, cookie, query, body):
         assert secret not in shown(requested)
@@ -103,7 +103,7 @@ def test_no_credential_of_a_har_file_is_written_down(
     }
     path = Path(tmp_path_factory.getbasetemp() / "secret.har")
     path.write_text(json.dumps({"log": {"entries": [{"request": request}]}}))
-    requested = mix_from_sources(har=path)
+    requested = mix_from_options(har=path)
     for secret in (header, cookie, query):
         assert secret not in shown(requested)
     sent = MixedRequests(requested.mix, requested.secrets.environment(), 1).request(Job(1, 0.0, 0))
@@ -114,10 +114,11 @@ def test_no_credential_of_a_har_file_is_written_down(
 def test_no_error_shows_a_credential(secret: str, broken: str) -> None:
     """Wherever it is and whatever is wrong with it."""
     bad = secret + broken
-    wrong = [
-        {"headers": [f"Authorization: x{bad}y"]},
-        {"headers": [f"Bad Name: {bad}"], "path": "/x"},
-        {"headers": [secret.replace(":", "")]},
+    wrong: list[dict[str, Any]] = [
+        {"url": "http://h", "header": [f"Authorization: x{bad}y"]},
+        {"url": "http://h", "header": [f"Bad Name: {bad}"], "path": "/x"},
+        {"url": "http://h", "path": f"/?token={bad}"},
+        {"url": "http://h", "header": [secret.replace(":", "")]},
         {"url": f"http://me:{quote(secret, safe='')}@h/"},
         {"url": f"nonsense://h/?token={secret}"},
         {"curl": shlex.join(["curl", "https://h", "-H", f"X-Token: a{bad}y", "-k"])},
@@ -126,7 +127,7 @@ def test_no_error_shows_a_credential(secret: str, broken: str) -> None:
     ]
     for options in wrong:
         with pytest.raises(ConfigurationError) as caught:
-            mix_from_sources(**options)  # type: ignore[arg-type]
+            mix_from_options(**options)
         assert secret not in str(caught.value)
         assert secret not in repr(caught.value.faults)
 
@@ -208,7 +209,6 @@ def test_a_short_secret_is_replaced_where_it_is_a_word() -> None:
 
 def test_missing_variables_are_told_with_their_fields() -> None:
     mix = RequestMix((RequestTemplate(path="/${A}${A}", headers=(("X", "${B}${C}"),)),))
-    assert names_in(mix) == ("A", "B", "C")
     assert [str(fault) for fault in missing_variables(mix, {"B": "x", "C": ""})] == [
         "request[0].path: needs the environment variable A, which is not set or is empty",
         "request[0].headers.X: needs the environment variable C, which is not set or is empty",
