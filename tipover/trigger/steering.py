@@ -55,7 +55,8 @@ class Steering:
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._asked_s = time.monotonic()
-        self._lines: queue.SimpleQueue[Line] = queue.SimpleQueue()
+        # Not a SimpleQueue: its get with a timeout waits for ever if a signal comes as the timeout ends.
+        self._lines: queue.Queue[Line] = queue.Queue()
         self.fault: str | None = None
         self.ended = threading.Event()
         """Set once the generator has closed its end: no line will come any more."""

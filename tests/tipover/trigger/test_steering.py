@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -130,3 +132,26 @@ def test_beats_stop_when_nobody_asks_for_lines(tmp_path: Path, monkeypatch: pyte
         assert len(written) == count
         list(steered.lines(0))
         wait_until(lambda: len(written) > count, "it beats again")
+
+
+@pytest.mark.timeout(30)
+def test_signals_do_not_make_the_wait_for_lines_endless(tmp_path: Path) -> None:
+    """Each wait is short, whenever a signal comes and however long its handler takes."""
+    over = threading.Event()
+
+    def disturb() -> None:
+        while not over.wait(0.0031):
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, lambda *_: time.sleep(0.002))
+    disturber = threading.Thread(target=disturb, daemon=True)
+    try:
+        with steering(ECHO, tmp_path) as steered:
+            heard(steered, 1)
+            disturber.start()
+            found = [line for _ in range(200) for line in steered.lines(0.005)]
+    finally:
+        over.set()
+        disturber.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert found == []
