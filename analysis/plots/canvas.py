@@ -183,6 +183,24 @@ def say_nothing_recorded(sheet: Sheet, what: str) -> None:
     )
 
 
+def say_beside(axes: Axes, words: str, at_s: float, left_half: bool, row: int = 0) -> None:
+    """Words at a moment near the top, to its right in the left half and to its left in the other; a further
+    row is lower."""
+    axes.annotate(
+        drawable(words),
+        (at_s, 0.95 - 0.1 * row),
+        xycoords=("data", "axes fraction"),
+        xytext=(5 if left_half else -5, 0),
+        textcoords="offset points",
+        ha="left" if left_half else "right",
+        va="center",
+        fontsize=9,
+        color=INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5},
+        zorder=6,
+    )
+
+
 def _drawn(values: Floats) -> bool:
     return values.size > 0 and bool(np.isfinite(values).any())
 

@@ -19,10 +19,10 @@ from analysis.plots.canvas import (
     fluid_key,
     highest,
     new_sheet,
+    say_beside,
     say_nothing_recorded,
     thousands,
 )
-from analysis.plots.labels import drawable
 from analysis.plots.moments import Moment, recoveries
 from analysis.result import Floats, RunResult
 from analysis.wording import measured_else_predicted, number, since_trigger, trigger_name
@@ -140,23 +140,7 @@ def _mark(sheet: Sheet, result: RunResult, moments: list[Moment]) -> None:
     for row, moment in enumerate(moments):
         style = (0, (5, 2.5)) if moment.predicted else "-"
         sheet.axes.axvline(moment.t_s, color=INK, lw=1.1, ls=style, zorder=5)
-        _say(sheet, moment.words, max(times) if left_half else min(times), left_half, row)
-
-
-def _say(sheet: Sheet, words: str, at_s: float, left_half: bool, row: int) -> None:
-    sheet.axes.annotate(
-        drawable(words),
-        (at_s, 0.95 - 0.1 * row),
-        xycoords=("data", "axes fraction"),
-        xytext=(5 if left_half else -5, 0),
-        textcoords="offset points",
-        ha="left" if left_half else "right",
-        va="center",
-        fontsize=9,
-        color=INK,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5},
-        zorder=6,
-    )
+        say_beside(sheet.axes, moment.words, max(times) if left_half else min(times), left_half, row)
 
 
 def _legend(sheet: Sheet, result: RunResult) -> list[Line2D]:

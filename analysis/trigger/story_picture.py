@@ -16,6 +16,7 @@ from analysis.plots.canvas import (
     Plot,
     Sheet,
     highest,
+    say_beside,
     say_nothing_recorded,
     thousands,
 )
@@ -118,19 +119,7 @@ def _say_verdict(sheet: Sheet, at_s: float, found: Rates, verdict: str) -> None:
     if not verdict:
         return
     left_half = at_s < (found.edges_s[0] + found.edges_s[-1]) / 2
-    sheet.axes.annotate(
-        f"verdict: {verdict}",
-        (at_s, 0.95),
-        xycoords=("data", "axes fraction"),
-        xytext=(5 if left_half else -5, 0),
-        textcoords="offset points",
-        ha="left" if left_half else "right",
-        va="center",
-        fontsize=9,
-        color=INK,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5},
-        zorder=6,
-    )
+    say_beside(sheet.axes, f"verdict: {verdict}", at_s, left_half)
 
 
 def _title(result: TriggerResult) -> str:
