@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Protocol, Self
 
 TOLERANCE = 0.1
 SYNC_PERIOD_S = 15.0
@@ -105,6 +105,13 @@ class ScaleUpLimit(Protocol):
     """How many pods there may be after one decision."""
 
     @property
+    def kind(self) -> str:
+        """The name the scenario file uses."""
+
+    def scaled(self, factor: float) -> Self:
+        """The same limit with its durations multiplied by ``factor``."""
+
+    @property
     def remembered_s(self) -> float:
         """How long past changes matter."""
 
@@ -120,8 +127,13 @@ class ScaleUpLimit(Protocol):
 class Unlimited:
     """No limit: the specimen of seed 002."""
 
+    kind: ClassVar[str] = "unlimited"
     remembered_s = 0.0
     recalls = True
+
+    def scaled(self, factor: float) -> Unlimited:  # noqa: ARG002
+        """Itself."""
+        return self
 
     def most(self, replicas: int, now_s: float, past: Sequence[Change]) -> float:  # noqa: ARG002
         """Infinite."""
@@ -132,10 +144,21 @@ class Unlimited:
 class Doubling:
     """max(factor × replicas, minimum): Kubernetes when ``behavior`` is not set."""
 
+    kind: ClassVar[str] = "doubling"
     factor: float = 2.0
     minimum: int = 4
     remembered_s = 0.0
     recalls = True
+
+    def __post_init__(self) -> None:
+        if not 1.0 <= self.factor < math.inf:
+            raise ValueError(f"factor: must be finite and at least 1 (got {self.factor!r})")
+        if self.minimum < 0:
+            raise ValueError(f"minimum: must be at least 0 (got {self.minimum!r})")
+
+    def scaled(self, factor: float) -> Doubling:  # noqa: ARG002
+        """Itself: a decision has no duration."""
+        return self
 
     def most(self, replicas: int, now_s: float, past: Sequence[Change]) -> float:  # noqa: ARG002
         """max(factor × replicas, minimum)."""
@@ -150,6 +173,12 @@ class Policy:
     value: int
     period_s: float
 
+    def __post_init__(self) -> None:
+        if self.value < 1:
+            raise ValueError(f"value: must be at least 1 (got {self.value!r})")
+        if not 0.0 < self.period_s < math.inf:
+            raise ValueError(f"period_s: must be positive and finite (got {self.period_s!r})")
+
     def most(self, replicas: int, now_s: float, past: Sequence[Change]) -> int:
         """The largest replica count this policy allows now."""
         began_with = replicas - sum(change.added for change in past if change.at_s > now_s - self.period_s)
@@ -162,9 +191,19 @@ class Policy:
 class Policies:
     """``behavior.scaleUp.policies``: by default the larger of +100% and +4 pods per 15 s."""
 
+    kind: ClassVar[str] = "policies"
     policies: tuple[Policy, ...] = (Policy("percent", 100, 15.0), Policy("pods", 4, 15.0))
     select: Literal["max", "min", "disabled"] = "max"
     recalls = False
+
+    def __post_init__(self) -> None:
+        if not self.policies and self.select != "disabled":
+            raise ValueError("policies: must name at least one, unless select is disabled (got none)")
+
+    def scaled(self, factor: float) -> Policies:
+        """The same policies with other periods."""
+        scaled = tuple(replace(policy, period_s=policy.period_s * factor) for policy in self.policies)
+        return replace(self, policies=scaled)
 
     @property
     def remembered_s(self) -> float:
@@ -214,6 +253,16 @@ class Autoscaler:
             raise ValueError(
                 f"min_pods: must be from 1 to max_pods (got {self.min_pods!r} and {self.max_pods!r})"
             )
+        if not 0.0 <= self.stabilization_s < math.inf:
+            raise ValueError(f"stabilization_s: must be finite and at least 0 (got {self.stabilization_s!r})")
+
+    def scaled(self, factor: float) -> Autoscaler:
+        """The same rules with their durations multiplied by ``factor``."""
+        return replace(
+            self,
+            stabilization_s=self.stabilization_s * factor,
+            scale_up=self.scale_up.scaled(factor),
+        )
 
     def order(
         self, replicas: int, proposals: Sequence[int | None], history: History, now_s: float

@@ -16,9 +16,11 @@ from domain.budgets import codes as budget_codes
 from domain.budgets.decide import RetryBudget
 from domain.budgets.none import NoBudget
 from domain.deadlines import Propagation
+from domain.fleet import Fleet
 from domain.hedging import Hedging
 from domain.queue_cap import OnRejection
 from domain.retry import OnRefusal, RetryPolicy
+from domain.routing import Routing
 from domain.service_time import ServiceTime
 
 ExpectedOutcome = Literal["healthy", "recovers", "trapped"]
@@ -30,12 +32,14 @@ MAX_CLIENTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What is tipped over: ``pods`` servers of ``rate_per_pod`` attempts/s each behind one queue."""
+    """What is tipped over: ``pods`` servers of ``rate_per_pod`` attempts/s each, behind one queue or, with
+    any ``routing`` but ``shared``, each with a queue of its own."""
 
     pods: int
     rate_per_pod: float
     service_time: ServiceTime = field(default_factory=ServiceTime)
     admission: Admission = field(default_factory=Admission)
+    routing: Routing = "shared"
 
     @property
     def capacity_per_s(self) -> float:
@@ -165,7 +169,8 @@ class PlacedPhase:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A whole experiment in scenario time. ``service`` is None when the target is somebody else's."""
+    """A whole experiment in scenario time. ``service`` is None when the target is somebody else's; ``fleet``
+    is None when its pods stay as many as they are."""
 
     name: str
     title: str
@@ -174,6 +179,7 @@ class Experiment:
     service: Service | None = None
     run: RunSettings = field(default_factory=RunSettings)
     expect: Expectation | None = None
+    fleet: Fleet | None = None
 
     @property
     def duration_s(self) -> float:
@@ -237,14 +243,41 @@ class Experiment:
         )
 
     @property
+    def step_s(self) -> float | None:
+        """When demand steps up for good: the start of the trigger phases a fleet's run ends with. None when
+        the last phase triggers nothing, and of a service without a fleet, which has no answer to a step."""
+        start = None
+        for placed in reversed(self.placed_phases if self.fleet is not None else ()):
+            if placed.phase.role != "trigger":
+                break
+            start = placed.start_s
+        return start
+
+    @property
+    def watched_rate_per_s(self) -> float:
+        """First attempts/s at the end of the watch: the step's, if demand steps up for good."""
+        phases = self.demand.phases
+        factor = phases[-1].factor if self.step_s is not None else 1.0
+        return self.demand.arrival_rate_per_s * factor
+
+    @property
     def trigger(self) -> tuple[float, float] | None:
-        """Start of the first and end of the last trigger phase; None if nothing is triggered."""
+        """Start of the first and end of the last trigger phase; None if nothing is triggered.
+
+        A step of demand that stays triggers at once: both are its start.
+        """
+        step_s = self.step_s
+        if step_s is not None:
+            return step_s, step_s
         triggers = [p for p in self.placed_phases if p.phase.role == "trigger"]
         return (triggers[0].start_s, triggers[-1].end_s) if triggers else None
 
     @property
     def watch(self) -> tuple[float, float]:
-        """The window that is judged: normal phases after the last trigger, up to the first shed phase."""
+        """The window that is judged: normal phases after the last trigger, up to the first shed phase; from
+        the step on, if demand steps up for good."""
+        if self.step_s is not None:
+            return self.step_s, self.duration_s
         trigger = self.trigger
         after = trigger[1] if trigger else 0.0
         end = after
@@ -269,6 +302,7 @@ class Experiment:
             self,
             client=self.client.scaled(factor),
             service=None if self.service is None else self.service.scaled(factor),
+            fleet=None if self.fleet is None else self.fleet.scaled(factor),
             demand=replace(
                 self.demand,
                 phases=tuple(replace(p, duration_s=p.duration_s * factor) for p in self.demand.phases),

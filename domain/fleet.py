@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from domain.autoscaler import SYNC_PERIOD_S, TOLERANCE, Autoscaler, History, Pods, by_total, by_utilization
@@ -45,6 +45,8 @@ class Fleet:
     def __post_init__(self) -> None:
         if not self.signals:
             raise ValueError("signals: must name at least one (got none)")
+        if len(set(self.signals)) < len(self.signals):
+            raise ValueError(f"signals: must differ from each other (got {', '.join(self.signals)})")
         positive = (
             "target_utilization",
             "sync_period_s",
@@ -58,6 +60,18 @@ class Fleet:
         for name in ("dead_time_s", "metric_lag_s", "tolerance"):
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name}: must be finite and at least 0 (got {getattr(self, name)!r})")
+
+    def scaled(self, factor: float) -> Fleet:
+        """The same fleet in another unit of time."""
+        return replace(
+            self,
+            dead_time_s=self.dead_time_s * factor,
+            sync_period_s=self.sync_period_s * factor,
+            metric_lag_s=self.metric_lag_s * factor,
+            cpu_window_s=self.cpu_window_s * factor,
+            rate_window_s=self.rate_window_s * factor,
+            autoscaler=self.autoscaler.scaled(factor),
+        )
 
     def window_s(self, signal: Signal) -> float:
         """The window a signal is averaged over."""

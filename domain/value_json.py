@@ -16,6 +16,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from domain.autoscaler import Doubling, Policies, ScaleUpLimit, Unlimited
 from domain.backoff import (
     Backoff,
     DecorrelatedJitterBackoff,
@@ -80,11 +81,14 @@ LIMITS: dict[str, type[ConcurrencyLimit]] = {
     rule.kind: rule for rule in (AimdLimit, VegasLimit, Gradient2Limit, EnvoyGradientLimit)
 }
 
+SCALE_UPS: dict[str, type[ScaleUpLimit]] = {rule.kind: rule for rule in (Unlimited, Doubling, Policies)}
+
 _FAMILIES: dict[str, Mapping[str, type]] = {
     "backoff": BACKOFFS,
     "budget": BUDGETS,
     "breaker": BREAKERS,
     "limit": LIMITS,
+    "scale_up": SCALE_UPS,
 }
 """The rules to choose from, by the name of the field that holds one."""
 

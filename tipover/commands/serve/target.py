@@ -1,13 +1,10 @@
-"""``tipover serve``: one part on its own."""
+"""``tipover serve target``: the service that is tipped over."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,13 +15,6 @@ from domain.errors import ConfigurationError, Fault
 if TYPE_CHECKING:
     from domain.admission import Admission
     from domain.service_time import ServiceTime, ServiceTimeKind
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    group = typer.Typer(help="Start one part on its own.", rich_markup_mode=None, no_args_is_help=True)
-    group.command("target")(serve_target)
-    app.add_typer(group, name="serve")
 
 
 def serve_target(
@@ -139,7 +129,9 @@ def serve_target(
             )
 
     if stop_with_stdin:
-        threading.Thread(target=_stop_at_end_of_stdin, name="stdin", daemon=True).start()
+        from tipover.commands.serve.stopping import stop_with_stdin as begin
+
+        begin()
     counts = AttemptCounts()
     run_target(
         settings, ready=ready, observer=counts, metrics=ServerPage(CollectorRegistry(), counts, VERSION)
@@ -216,10 +208,3 @@ def _service_time(kind: ServiceTimeKind, shape: float | None) -> ServiceTime:
         rule = f"must be {SHAPE_RULES[kind]}" if kind in SHAPE_RULES else f"does not go with {kind}"
         raise ConfigurationError("the target cannot be started", [Fault("--shape", rule, shape)])
     return ServiceTime(kind, shape)
-
-
-def _stop_at_end_of_stdin() -> None:
-    # Raw reads: a thread inside a buffered one would hold a lock that the interpreter needs at exit.
-    while os.read(0, 4096):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
