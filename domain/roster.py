@@ -34,6 +34,10 @@ class Roster:
         """The times after ``start_s`` and before ``end_s`` at which pods become ready, ascending."""
         return sorted({since for since, _ in self.groups if start_s + _ROUNDING_S < since < end_s})
 
+    def starting(self, at_s: float) -> list[tuple[float, int]]:
+        """The groups that do not serve yet at this time: (ready from, how many), as ordered."""
+        return [(since, count) for since, count in self.groups if since > at_s + _ROUNDING_S]
+
     def seen(self, by_s: float) -> Pods:
         """As an autoscaler sees them that counts a pod's metric only if it was ready ``by_s``."""
         ready = self.ready(by_s)
@@ -49,3 +53,8 @@ class Roster:
             if count + missing > 0:
                 self.groups.append((since, count + missing))
             missing += count
+
+    def serve(self, pods: int, at_s: float) -> None:
+        """So many pods serve from now, ``at_s``, and there are no others: those that start are given up."""
+        self.groups = [(since, count) for since, count in self.groups if since <= at_s + _ROUNDING_S]
+        self.set(pods, at_s)

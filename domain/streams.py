@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-Purpose = Literal["arrivals", "service", "jitter", "requests", "breaker", "errors"]
+Purpose = Literal["arrivals", "service", "jitter", "requests", "breaker", "errors", "routing"]
 _KEYS: dict[Purpose, int] = {
     "arrivals": 1,
     "service": 2,
@@ -17,6 +17,7 @@ _KEYS: dict[Purpose, int] = {
     "requests": 4,
     "breaker": 5,
     "errors": 6,
+    "routing": 7,
 }
 
 

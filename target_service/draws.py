@@ -1,4 +1,5 @@
-"""What chance decides in the service: how much work an attempt is, and whether its answer is an error."""
+"""What chance decides in the service: how much work an attempt is, whether its answer is an error,
+and which pod it is sent to."""
 
 from __future__ import annotations
 
@@ -19,5 +20,12 @@ def demands(seed: int, service_time: ServiceTime | None = None) -> Iterator[floa
 def error_draws(seed: int) -> Iterator[float]:
     """Uniform draws, one per admission in order, endlessly: below the error rate, the answer is an error."""
     rng = stream(seed, "errors")
+    while True:
+        yield rng.random()
+
+
+def routing_draws(seed: int) -> Iterator[float]:
+    """Uniform draws, one per arrival that chance sends to a pod, in order, endlessly."""
+    rng = stream(seed, "routing")
     while True:
         yield rng.random()

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from target_service.completions import Ticket
-from target_service.draws import demands, error_draws
+from target_service.draws import demands, error_draws, routing_draws
 from target_service.gate import Departure
+from target_service.pod_queues import PodQueues
 from target_service.queue import ServiceQueue
+from target_service.schedule import Schedule
 from target_service.settings import Order, TargetSettings
 from target_service.state import QueueState
 
@@ -30,12 +32,15 @@ class Pods(Protocol):
     def order(self, order: Order) -> None:
         """Change capacity at the time the order names."""
 
+    def scale(self, replicas: int) -> None:
+        """Order so many pods in all, now."""
+
     @property
-    def pending_orders(self) -> int:
-        """How many orders have not taken effect yet."""
+    def schedule(self) -> Schedule:
+        """What is to come, as of the last call of any other method."""
 
     def cancel_orders(self) -> None:
-        """Forget every order that has not taken effect."""
+        """Forget every order that has not taken effect; pods that start go on doing so."""
 
     def state(self) -> QueueState:
         """The queue now."""
@@ -45,19 +50,14 @@ class Pods(Protocol):
 
 
 class SleepPods:
-    """Pods whose service is time passing: one timer at the queue's next event, whoever is in service."""
+    """Pods whose service is time passing: one timer at their next event, whoever is in service."""
 
     def __init__(self, settings: TargetSettings, deliver: Deliver, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._deliver = deliver
-        self._queue: ServiceQueue[Ticket] = ServiceQueue(
-            settings.pods,
-            settings.rate_per_pod,
-            demands(settings.seed, settings.service_time),
-            loop.time(),
-            admission=settings.admission,
-            draws=error_draws(settings.seed),
-        )
+        start_s = loop.time()
+        self.schedule = Schedule(settings.pods, start_s, settings.dead_time_s)
+        self._queue = _queue(settings, start_s, self.schedule)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = math.inf
 
@@ -84,13 +84,13 @@ class SleepPods:
         self._queue.set_capacity(order.at_s, order.change)
         self._tick()
 
-    @property
-    def pending_orders(self) -> int:
-        """How many orders have not taken effect yet."""
-        return self._queue.pending_changes
+    def scale(self, replicas: int) -> None:
+        """Order so many pods in all, now."""
+        self._queue.scale(self._loop.time(), replicas)
+        self._tick()
 
     def cancel_orders(self) -> None:
-        """Forget every order that has not taken effect."""
+        """Forget every order that has not taken effect; pods that start go on doing so."""
         self._tick()
         self._queue.cancel_changes()
         self._arm()
@@ -129,3 +129,25 @@ class SleepPods:
     def _fire(self) -> None:
         self._timer, self._timer_s = None, math.inf
         self._tick()
+
+
+def _queue(
+    settings: TargetSettings, start_s: float, schedule: Schedule
+) -> ServiceQueue[Ticket] | PodQueues[Ticket]:
+    seed, rate, admission = settings.seed, settings.rate_per_pod, settings.admission
+    demand, draws = demands(seed, settings.service_time), error_draws(seed)
+    if settings.routing == "shared":
+        return ServiceQueue(
+            settings.pods, rate, demand, start_s, admission=admission, draws=draws, schedule=schedule
+        )
+    return PodQueues(
+        settings.routing,
+        settings.pods,
+        rate,
+        demand,
+        routing_draws(seed),
+        start_s,
+        admission=admission,
+        draws=draws,
+        schedule=schedule,
+    )

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from bisect import insort
 from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from domain.admission import Admission
 from domain.degradation import NO_DEGRADATION, rate_share
 from target_service.gate import Departure, Gate
+from target_service.schedule import Schedule
 from target_service.settings import CapacityChange
 from target_service.state import QueueState, state_of
 from target_service.waiting import Admitted
@@ -39,7 +39,8 @@ class ServiceQueue(Generic[T]):
 
     ``saturated_completed`` counts. Saturated means that exactly ``pods`` pieces of work are in service
     and the rate is not 0; while a shrunken fleet still has more than that in service it gives more than
-    its capacity, so that time is left out.
+    its capacity, so that time is left out. ``schedule`` is what is to come of its capacity, of as many pods;
+    without one, pods that are ordered start at once.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class ServiceQueue(Generic[T]):
         *,
         admission: Admission | None = None,
         draws: Iterator[float] | None = None,
+        schedule: Schedule | None = None,
     ) -> None:
         admission = admission or Admission()
         self.pods = pods
@@ -62,7 +64,7 @@ class ServiceQueue(Generic[T]):
         self._degrades = admission.degradation is not None
         self._clock = WorkClock(start_s, rate_per_pod)
         self._running: list[_Running[T]] = []
-        self._changes: list[tuple[float, int, CapacityChange]] = []
+        self._schedule = schedule or Schedule(pods, start_s)
         self._orders = 0
         self._next_s = math.inf
         self._change_next = False
@@ -79,6 +81,16 @@ class ServiceQueue(Generic[T]):
     def completed(self) -> int:
         """How many have been served to the end."""
         return self._gate.completed
+
+    @property
+    def in_system(self) -> int:
+        """How many wait or are served."""
+        return self._gate.in_system
+
+    @property
+    def limit(self) -> float:
+        """How many may be in the system now; inf without a limit."""
+        return self._gate.limit
 
     @property
     def next_event_s(self) -> float:
@@ -130,14 +142,16 @@ class ServiceQueue(Generic[T]):
             self._run_to(now_s)
         return self._gate.fetch()
 
-    @property
-    def pending_changes(self) -> int:
-        """How many changes of capacity are still to come."""
-        return len(self._changes)
-
     def cancel_changes(self) -> None:
-        """Forget every change of capacity that has not taken effect."""
-        self._changes.clear()
+        """Forget every change of capacity that has not taken effect; pods that start go on doing so."""
+        self._schedule.cancel()
+        self._plan()
+
+    def scale(self, now_s: float, replicas: int) -> None:
+        """Order so many pods in all: new ones serve after the dead time, the newest are given up at once."""
+        if now_s >= self._next_s:
+            self._run_to(now_s)
+        self._schedule.scale(now_s, replicas)
         self._plan()
 
     def set_capacity(self, at_s: float, change: CapacityChange) -> None:
@@ -149,8 +163,7 @@ class ServiceQueue(Generic[T]):
         effect counts as the time of that change; a service that degrades changes its rate with every
         arrival and departure.
         """
-        self._orders += 1
-        insort(self._changes, (at_s, self._orders, change))
+        self._schedule.place(at_s, change)
         self._plan()
 
     def state(self, now_s: float) -> QueueState:
@@ -167,6 +180,9 @@ class ServiceQueue(Generic[T]):
             capacity_factor=self.capacity_factor,
             rate_share=self._rate_share(),
             in_service=len(self._running),
+            draining=max(0, len(self._running) - self.pods),
+            replicas=self._schedule.replicas,
+            pod_s=self._schedule.pod_seconds(now_s),
             work_left=left,
             busy_s=self._busy_done_s + sum(max(0.0, u - job.start_u) for job in self._running),
             saturated_s=self._saturated_done_s + saturated,
@@ -181,15 +197,15 @@ class ServiceQueue(Generic[T]):
     def _plan(self) -> None:
         self._next_s = self._clock.time_of(self._running[0].end_w) if self._running else math.inf
         # What ends exactly when the capacity changes has ended.
-        self._change_next = bool(self._changes) and self._changes[0][0] < self._next_s
+        change_s = self._schedule.next_s
+        self._change_next = change_s < self._next_s
         if self._change_next:
-            self._next_s = self._changes[0][0]
+            self._next_s = change_s
 
     def _run_to(self, now_s: float) -> None:
         while self._next_s <= now_s:
             if self._change_next:
-                at_s, _, change = self._changes.pop(0)
-                self._change(max(at_s, self._clock.turned_s), change)
+                self._change(*self._schedule.take(self._clock.turned_s))
             else:
                 self._complete(self._next_s)
             self._plan()

@@ -1,4 +1,5 @@
-"""The target over HTTP: ``/work`` queues for a pod, ``/state`` ``/metrics`` tell, ``/control`` alters."""
+"""The target over HTTP: ``/work`` queues for a pod, ``/state`` ``/metrics`` ``/readyz`` tell, ``/control``
+alters, ``/scale`` orders pods."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from target_service.completions import Completions, Ticket
 from target_service.headers import attempt_number, deadline_s
 from target_service.listening import AcceptFaults, dropped_connections, listen, raise_descriptor_limit
 from target_service.pods import Pods, SleepPods
-from target_service.settings import Order, TargetSettings, parse_order
+from target_service.settings import Order, TargetSettings, parse_order, parse_scale
 from target_service.spin import SpinPods
 
 State = Mapping[str, Any]
@@ -61,10 +62,13 @@ class Target:
         app = web.Application(client_max_size=_MAX_CONTROL_BODY)
         app.router.add_route("*", "/work", self._work)
         app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/state", self._state)
         app.router.add_get("/metrics", self._metrics_page)
         app.router.add_put("/control", self._control)
         app.router.add_delete("/control", self._cancel_orders)
+        app.router.add_get("/scale", self._scale)
+        app.router.add_put("/scale", self._set_scale)
         return app
 
     def state(self) -> dict[str, Any]:
@@ -75,7 +79,7 @@ class Target:
         return {
             **queue._asdict(),
             "capacity_per_s": queue.pods * queue.rate_per_pod * queue.capacity_factor * queue.rate_share,
-            "pending_orders": self._pods.pending_orders,
+            "pending_orders": self._pods.schedule.pending,
             "abandoned": done.abandoned,
             "abandoned_s": done.abandoned_s,
             "clock_lag_p50_s": done.lag.quantile_s(0.5),
@@ -85,9 +89,24 @@ class Target:
             "listen_drops": self.listen_drops(),
             "discipline": self._admission.discipline,
             "admission": self._admission_json,
+            "routing": self._settings.routing,
+            "dead_time_s": self._settings.dead_time_s,
             "mode": self._settings.mode,
             "seed": self._settings.seed,
             "now_monotonic_s": self._loop.time(),
+        }
+
+    def scale(self) -> dict[str, Any]:
+        """The fields of ``/scale``; see ``docs/run-directory.md``."""
+        queue = self._pods.state()
+        now_s = self._loop.time()
+        starting = self._pods.schedule.starting()
+        return {
+            "replicas": queue.replicas,
+            "ready": queue.pods,
+            "starting": [{"pods": pods, "ready_in_s": max(0.0, at_s - now_s)} for at_s, pods in starting],
+            "draining": queue.draining,
+            "dead_time_s": self._settings.dead_time_s,
         }
 
     def close(self) -> None:
@@ -126,6 +145,12 @@ class Target:
     async def _healthz(self, _request: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
+    async def _readyz(self, _request: web.Request) -> web.Response:
+        queue = self._pods.state()
+        if self._closed or queue.pods < 1 or queue.capacity_factor <= 0:
+            return web.Response(text="not ready\n", status=503)
+        return web.Response(text="ready\n")
+
     async def _state(self, _request: web.Request) -> web.Response:
         return web.json_response(self.state())
 
@@ -136,12 +161,8 @@ class Target:
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     async def _control(self, request: web.Request) -> web.Response:
-        raw = await request.read()
-        try:
-            body = json.loads(raw)
-        except (ValueError, RecursionError):
-            return _refusal([Fault("control", "must be JSON", raw[:200].decode("utf-8", "replace"))])
-        order = parse_order(body, self._loop.time())
+        body = await _json(request, "control")
+        order = body if isinstance(body, Fault) else parse_order(body, self._loop.time())
         if not isinstance(order, Order):
             return _refusal(order)
         self._pods.order(order)
@@ -149,10 +170,31 @@ class Target:
 
     async def _cancel_orders(self, _request: web.Request) -> web.Response:
         self._pods.cancel_orders()
-        return web.json_response({"pending_orders": self._pods.pending_orders})
+        return web.json_response({"pending_orders": self._pods.schedule.pending})
+
+    async def _scale(self, _request: web.Request) -> web.Response:
+        return web.json_response(self.scale())
+
+    async def _set_scale(self, request: web.Request) -> web.Response:
+        body = await _json(request, "scale")
+        replicas = body if isinstance(body, Fault) else parse_scale(body)
+        if not isinstance(replicas, int):
+            return _refusal(replicas)
+        self._pods.scale(replicas)
+        return web.json_response(self.scale())
 
 
-def _refusal(faults: list[Fault]) -> web.Response:
+async def _json(request: web.Request, name: str) -> object:
+    """The body, or the ``Fault`` that it is not JSON."""
+    raw = await request.read()
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return Fault(name, "must be JSON", raw[:200].decode("utf-8", "replace"))
+
+
+def _refusal(faults: Fault | list[Fault]) -> web.Response:
+    faults = [faults] if isinstance(faults, Fault) else faults
     listed = [{"field": f.field, "rule": f.rule, "value": f.value} for f in faults]
     # NaN and Infinity, which Python's reader takes, are not JSON: such values go back as text.
     return web.json_response({"faults": json.loads(json.dumps(listed), parse_constant=str)}, status=400)

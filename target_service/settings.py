@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from domain.admission import Admission
 from domain.errors import ConfigurationError, Fault
 from domain.experiment import MAX_PODS
+from domain.routing import Routing
 from domain.service_time import ServiceTime
 
 Mode = Literal["sleep", "spin"]
@@ -23,7 +24,8 @@ class TargetSettings:
     """How the target starts: ``pods`` of ``rate_per_pod`` attempts/s each, ``port`` 0 for any free one.
 
     ``admission`` is its defences, with times in seconds of the clock; ``backlog`` is the listen backlog,
-    which the kernel bounds by somaxconn.
+    which the kernel bounds by somaxconn. ``dead_time_s`` is how long a pod ordered by ``PUT /scale`` takes
+    until it serves; ``routing`` is one queue before all pods, or how requests come to those of the pods.
     """
 
     pods: int
@@ -35,6 +37,8 @@ class TargetSettings:
     port: int = 0
     backlog: int = 4096
     admission: Admission = field(default_factory=Admission)
+    dead_time_s: float = 0.0
+    routing: Routing = "shared"
 
     def __post_init__(self) -> None:
         faults = [
@@ -50,6 +54,13 @@ class TargetSettings:
                 "none in spin mode, whose pods are as fast as the machine lets them",
                 self.admission.degradation,
             ),
+            *_faults_unless(
+                _finite(self.dead_time_s) and self.dead_time_s >= 0,
+                "dead_time_s",
+                "a finite number of seconds, at least 0",
+                self.dead_time_s,
+            ),
+            *_faults_in_routing(self.routing, self.mode),
         ]
         if faults:
             raise ConfigurationError("the target cannot be started", faults)
@@ -104,6 +115,17 @@ def parse_order(body: object, now_s: float) -> Order | list[Fault]:
     return faults or Order(float(at), _change(body))
 
 
+def parse_scale(body: object) -> int | list[Fault]:
+    """The number of pods that a ``PUT /scale`` body orders; or all its faults."""
+    if not isinstance(body, Mapping):
+        return [Fault("scale", "must be a JSON object", body)]
+    faults = [Fault(str(key), "is not replicas", body[key]) for key in body if key != "replicas"]
+    if "replicas" not in body:
+        return [*faults, Fault("replicas", "must be given", None)]
+    faults += _faults_in_pods(body["replicas"], "replicas", "")
+    return faults or int(body["replicas"])
+
+
 def _change(body: Mapping[str, Any]) -> CapacityChange:
     rate, factor = body.get("rate_per_pod"), body.get("capacity_factor")
     return CapacityChange(
@@ -126,12 +148,20 @@ def _faults_unless(holds: bool, field: str, rule: str, value: object) -> list[Fa
     return [] if holds else [Fault(field, f"must be {rule}", value)]
 
 
-def _faults_in_pods(value: object) -> list[Fault]:
+def _faults_in_pods(
+    value: object, field: str = "pods", hint: str = " (an outage is capacity_factor 0)"
+) -> list[Fault]:
     whole = isinstance(value, int) and not isinstance(value, bool)
     holds = whole and 1 <= value <= MAX_PODS  # type: ignore[operator]
-    return _faults_unless(
-        holds, "pods", f"a whole number from 1 to {MAX_PODS} (an outage is capacity_factor 0)", value
-    )
+    return _faults_unless(holds, field, f"a whole number from 1 to {MAX_PODS}{hint}", value)
+
+
+def _faults_in_routing(routing: str, mode: str) -> list[Fault]:
+    kinds = get_args(Routing)
+    if routing not in kinds:
+        return _faults_unless(False, "routing", f"one of {', '.join(kinds)}", routing)
+    rule = "`shared` in spin mode, whose threads take their work from one queue"
+    return _faults_unless(mode != "spin" or routing == "shared", "routing", rule, routing)
 
 
 def _faults_in_rate(value: object) -> list[Fault]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import threading
 import time
 from collections import deque
@@ -19,6 +20,7 @@ from target_service.completions import Ticket
 from target_service.draws import demands, error_draws
 from target_service.gate import Gate
 from target_service.pods import Deliver
+from target_service.schedule import Schedule
 from target_service.settings import CapacityChange, Order, TargetSettings
 from target_service.state import QueueState, state_of
 from target_service.waiting import Admitted
@@ -37,14 +39,15 @@ class SpinPods:
     """A thread a pod. A change applies to work not yet started; an outage stops new starts.
 
     ``busy_s`` counts seconds of service given, of CPU therefore, not the longer time that threads waited
-    for a CPU. All fields below the lock belong to it.
+    for a CPU. All fields below the lock belong to it; ``schedule`` is the loop's.
     """
 
     def __init__(self, settings: TargetSettings, deliver: Deliver, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._deliver = deliver
         self._threads: list[threading.Thread] = []
-        self._timers: set[asyncio.TimerHandle] = set()
+        self.schedule = Schedule(settings.pods, loop.time(), settings.dead_time_s)
+        self._timer: asyncio.TimerHandle | None = None
         self._work = threading.Condition()
         self._gate: Gate[Ticket] = Gate(
             settings.admission, demands(settings.seed, settings.service_time), error_draws(settings.seed)
@@ -84,30 +87,25 @@ class SpinPods:
 
     def order(self, order: Order) -> None:
         """Change capacity at the time the order names, or now if that has passed."""
-        if order.at_s <= self._loop.time():
-            self._change(order.change)
-            return
+        self._tick()
+        self.schedule.place(max(order.at_s, self._loop.time()), order.change)
+        self._tick()
 
-        def apply() -> None:
-            self._timers.discard(timer)
-            self._change(order.change)
-
-        timer = self._loop.call_at(order.at_s, apply)
-        self._timers.add(timer)
-
-    @property
-    def pending_orders(self) -> int:
-        """How many orders have not taken effect yet."""
-        return len(self._timers)
+    def scale(self, replicas: int) -> None:
+        """Order so many pods in all, now."""
+        self._tick()
+        self.schedule.scale(self._loop.time(), replicas)
+        self._tick()
 
     def cancel_orders(self) -> None:
-        """Forget every order that has not taken effect."""
-        for timer in self._timers:
-            timer.cancel()
-        self._timers.clear()
+        """Forget every order that has not taken effect; pods that start go on doing so."""
+        self._tick()
+        self.schedule.cancel()
+        self._tick()
 
     def state(self) -> QueueState:
         """The queue now."""
+        self._tick()
         with self._work:
             now_s = time.monotonic()
             self._note(now_s)
@@ -125,6 +123,9 @@ class SpinPods:
                 capacity_factor=self._factor,
                 rate_share=1.0,
                 in_service=len(running),
+                draining=max(0, len(running) - self._pods),
+                replicas=self.schedule.replicas,
+                pod_s=self.schedule.pod_seconds(now_s),
                 work_left=left,
                 busy_s=self._busy_done_s + sum(given),
                 saturated_s=self._saturated_s,
@@ -133,7 +134,8 @@ class SpinPods:
 
     def close(self) -> list[Ticket]:
         """Stop; what has not been completed is returned and will never be. Threads end within a block."""
-        self.cancel_orders()
+        if self._timer is not None:
+            self._timer.cancel()
         with self._work:
             self._closed = True
             left = [one.admitted.item for one in self._running.values()]
@@ -148,6 +150,17 @@ class SpinPods:
     def _open_pods(self) -> int:
         # Pods that take work up: none in an outage.
         return self._pods if self._factor > 0 else 0
+
+    def _tick(self) -> None:
+        """Whatever has fallen due takes effect, and a timer wakes up for what comes next."""
+        schedule = self.schedule
+        while schedule.next_s <= self._loop.time():
+            _, change = schedule.take(-math.inf)
+            self._change(change)
+        if self._timer is not None:
+            self._timer.cancel()
+        waits = schedule.next_s < math.inf and not self._closed
+        self._timer = self._loop.call_at(schedule.next_s, self._tick) if waits else None
 
     def _change(self, change: CapacityChange) -> None:
         with self._work:

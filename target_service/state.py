@@ -11,9 +11,17 @@ T = TypeVar("T")
 
 
 class QueueState(NamedTuple):
-    """What a queue looks like at one time; see ``docs/run-directory.md`` for each field."""
+    """What a queue looks like at one time; see ``docs/run-directory.md`` for each field.
+
+    ``pods`` serve; with those that are ``starting`` they are the ``replicas``. ``draining`` attempts are in
+    service beyond the size of the fleet; ``pod_s`` is ∫ pods dt since the start.
+    """
 
     pods: int
+    replicas: int
+    starting: int
+    draining: int
+    pod_s: float
     rate_per_pod: float
     capacity_factor: float
     rate_share: float
@@ -41,6 +49,9 @@ def state_of(
     capacity_factor: float,
     rate_share: float,
     in_service: int,
+    draining: int,
+    replicas: int,
+    pod_s: float,
     work_left: float,
     busy_s: float,
     saturated_s: float,
@@ -50,6 +61,10 @@ def state_of(
     fates, limit = gate.fates, gate.limit
     return QueueState(
         pods=pods,
+        replicas=replicas,
+        starting=replicas - pods,
+        draining=draining,
+        pod_s=pod_s,
         rate_per_pod=rate_per_pod,
         capacity_factor=capacity_factor,
         rate_share=rate_share,

@@ -74,8 +74,8 @@ def test_a_defence_that_spinning_pods_cannot_have_is_refused_before_anything_sta
     assert not (tmp_path / "target.log").exists()
 
 
-def served(*options):
-    """What ``tipover serve target`` says of its defences with these options."""
+def served(*options, fields="admission"):
+    """What ``tipover serve target`` says of its defences with these options, or of other fields."""
     command = [sys.executable, "-m", "tipover", "serve", "target", "--port", "0", "--announce"]
     with subprocess.Popen(
         [*command, "--stop-with-stdin", *options],
@@ -89,7 +89,9 @@ def served(*options):
             return process.wait(60), process.stderr.read()
         state = TargetClient(Destination(json.loads(line)["url"])).state()
         process.stdin.close()
-        return process.wait(60), state["admission"]
+        return process.wait(60), state[fields] if isinstance(fields, str) else [
+            state[name] for name in fields
+        ]
 
 
 def test_every_defence_has_an_option():
@@ -103,6 +105,18 @@ def test_every_defence_has_an_option():
     assert served(*options.split()) == (0, admission_to_json(wanted))
     assert served("--admission", json.dumps(admission_to_json(wanted))) == (0, admission_to_json(wanted))
     assert served() == (0, admission_to_json(Admission()))
+
+
+def test_pods_have_a_dead_time_and_a_routing_by_option():
+    """Both are in the state, and both faults are named at once."""
+    fields = ("dead_time_s", "routing", "pods", "replicas")
+    asked = ("--dead-time", "2.5", "--routing", "shortest-queue", "--pods", "3")
+    assert served(*asked, fields=fields) == (0, [2.5, "shortest-queue", 3, 3])
+    assert served(fields=fields) == (0, [0.0, "shared", 4, 4])
+    status, said = served("--dead-time", "-1", "--routing", "fastest")
+    assert status == 2
+    assert "dead_time_s: must be a finite number of seconds, at least 0 (got -1.0)" in said
+    assert "routing: must be one of shared, round-robin, random, shortest-queue (got 'fastest')" in said
 
 
 @pytest.mark.parametrize(

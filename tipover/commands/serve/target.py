@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def serve_target(
-    pods: Annotated[int, typer.Option("--pods", help="Servers behind the one queue.")] = 4,
+    pods: Annotated[int, typer.Option("--pods", help="Servers it begins with; see PUT /scale.")] = 4,
     rate_per_pod: Annotated[float, typer.Option("--rate-per-pod", help="Attempts/s of one pod.")] = 40.0,
     service_time: Annotated[
         str, typer.Option("--service-time", help="Distribution of service times; see docs/scenarios.md.")
@@ -28,6 +28,18 @@ def serve_target(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the service times.")] = 1,
     mode: Annotated[str, typer.Option("--mode", help="sleep, or spin to burn CPU instead.")] = "sleep",
+    dead_time: Annotated[
+        float,
+        typer.Option("--dead-time", help="Seconds until a pod serves that PUT /scale has ordered."),
+    ] = 0.0,
+    routing: Annotated[
+        str,
+        typer.Option(
+            "--routing",
+            metavar="KIND",
+            help="shared: one queue for all pods; or a queue each: round-robin, random, shortest-queue.",
+        ),
+    ] = "shared",
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 for any free one.")] = 8080,
     discipline: Annotated[
@@ -83,7 +95,7 @@ def serve_target(
         bool, typer.Option("--stop-with-stdin", help="Stop when standard input ends.", hidden=True)
     ] = False,
 ) -> None:
-    """Serve /work from one queue, until SIGTERM or Ctrl-C."""
+    """Serve /work until SIGTERM or Ctrl-C, from one queue or from one of each pod."""
     from prometheus_client import CollectorRegistry
 
     from meter.counting import AttemptCounts
@@ -98,6 +110,8 @@ def serve_target(
         service_time=_service_time(service_time, shape),  # type: ignore[arg-type]  # checked there
         seed=seed,
         mode=mode,  # type: ignore[arg-type]  # checked by the settings
+        dead_time_s=dead_time,
+        routing=routing,  # type: ignore[arg-type]  # likewise
         host=host,
         port=port,
         admission=_admission(
