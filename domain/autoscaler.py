@@ -268,31 +268,35 @@ class Autoscaler:
         self, replicas: int, proposals: Sequence[int | None], history: History, now_s: float
     ) -> tuple[int, History]:
         """The replica count to set, and what to remember. ``proposals`` has one entry per metric, None
-        for one in error."""
+        for one in error. A fleet that somebody has scaled to 0 is left alone."""
         past = history.recommendations or (Recommendation(now_s, replicas),)
+        if replicas == 0:
+            return 0, History(past, history.changes)
         if not self.min_pods <= replicas <= self.max_pods:
             corrected = int(min(max(replicas, self.min_pods), self.max_pods))
             return corrected, History(past, self._changes(history, replicas, corrected, now_s))
         wanted = largest(Pods(replicas), proposals)
         if wanted is None:
-            return replicas, history
+            return replicas, History(past, history.changes)
         recent = self._recent(past, now_s)
         allowed = min(self.max_pods, self.scale_up.most(replicas, now_s, history.changes))
-        ordered = int(min(max(self._stable(replicas, wanted, recent), self.min_pods), allowed))
+        ordered = int(min(max(self.stable(replicas, wanted, recent), self.min_pods), allowed))
         changes = self._changes(history, replicas, ordered, now_s)
         return ordered, History((*recent, Recommendation(now_s, wanted)), changes)
+
+    def stable(self, replicas: int, wanted: int, recent: Sequence[Recommendation]) -> int:
+        """What the recommendations of the window make of the newest: a scale-down goes no lower than the
+        largest; without ``behavior`` nor does anything else."""
+        if wanted > replicas and not self.scale_up.recalls:
+            return wanted
+        highest = max([wanted, *(r.pods for r in recent)])
+        return highest if self.scale_up.recalls else min(replicas, highest)
 
     def _recent(self, past: Sequence[Recommendation], now_s: float) -> tuple[Recommendation, ...]:
         cutoff = now_s - self.stabilization_s
         if self.scale_up.recalls:
             return tuple(r for r in past if r.at_s >= cutoff)
         return tuple(r for r in past if r.at_s > cutoff)
-
-    def _stable(self, replicas: int, wanted: int, recent: Sequence[Recommendation]) -> int:
-        if wanted > replicas and not self.scale_up.recalls:
-            return wanted
-        highest = max([wanted, *(r.pods for r in recent)])
-        return highest if self.scale_up.recalls else min(replicas, highest)
 
     def _changes(self, history: History, replicas: int, ordered: int, now_s: float) -> tuple[Change, ...]:
         kept = tuple(c for c in history.changes if c.at_s > now_s - self.scale_up.remembered_s)

@@ -44,6 +44,15 @@ class AttemptCollector(Collector):
         yield _counter(names.REFUSALS, names.LABEL_REASON, counts.refusals)
 
 
+_GAUGES = (
+    (names.QUEUE_DEPTH, "queue_depth"),
+    (names.BACKLOG, "backlog_s"),
+    (names.REPLICAS, "replicas"),
+    (names.CAPACITY, "capacity_per_s"),
+)
+_COUNTERS = ((names.BUSY, "busy_s"), (names.ABANDONED_WORK, "abandoned_s"), (names.POD_SECONDS, "pod_s"))
+
+
 class ServerCollector(Collector):
     """Queue, backlog, work and pods out of a callable that gives the target's state."""
 
@@ -53,19 +62,25 @@ class ServerCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """The families, as they stand now; what the state lacks is left out."""
         state = self._state()
-        for name, field in ((names.QUEUE_DEPTH, "queue_depth"), (names.BACKLOG, "backlog_s")):
+        for name, field in _GAUGES:
             if field in state:
                 yield _gauge(name, state[field])
-        for name, field in ((names.BUSY, "busy_s"), (names.ABANDONED_WORK, "abandoned_s")):
+        for name, field in _COUNTERS:
             if field in state:
                 yield _counter(name, None, {"": state[field]})
         if "pods" in state and "in_service" in state:
-            pods, in_service = int(state["pods"]), int(state["in_service"])
-            family = GaugeMetricFamily(names.PODS, names.HELP[names.PODS], labels=[names.LABEL_STATE])
-            family.add_metric(["busy"], min(pods, in_service))
-            family.add_metric(["idle"], max(0, pods - in_service))
-            family.add_metric(["draining"], max(0, in_service - pods))
-            yield family
+            yield _pods(state)
+
+
+def _pods(state: ServerState) -> GaugeMetricFamily:
+    pods, in_service = int(state["pods"]), int(state["in_service"])
+    draining = int(state.get("draining", max(0, in_service - pods)))
+    family = GaugeMetricFamily(names.PODS, names.HELP[names.PODS], labels=[names.LABEL_STATE])
+    family.add_metric(["busy"], in_service - draining)
+    family.add_metric(["idle"], pods - in_service + draining)
+    family.add_metric(["draining"], draining)
+    family.add_metric(["starting"], int(state.get("starting", 0)))
+    return family
 
 
 class BuildInfoCollector(Collector):

@@ -19,6 +19,7 @@ from domain.autoscaler import (
     Pods,
     Policies,
     Policy,
+    Recommendation,
     ScaleUpLimit,
     Unlimited,
     by_total,
@@ -173,9 +174,10 @@ def test_floor_and_ceiling() -> None:
 
 
 def test_metrics_in_error_change_nothing() -> None:
-    """Nothing is ordered and nothing remembered."""
-    history = History()
-    assert Autoscaler().order(10, [None, 3], history, 0.0) == (10, history)
+    """Nothing is ordered, and nothing remembered but the size there was at first."""
+    ordered, history = Autoscaler().order(10, [None, 3], History(), 0.0)
+    assert (ordered, history) == (10, History((Recommendation(0.0, 10),)))
+    assert Autoscaler().order(10, [None, 3], history, 15.0) == (10, history)
 
 
 def test_limits_that_exclude_each_other_are_refused() -> None:

@@ -12,6 +12,7 @@ from domain.breakers.circuit_breaker import CircuitBreaker
 from domain.budgets.ratio import RatioBudget
 from domain.codel import CoDel
 from domain.experiment import Client, Demand, Expectation, Experiment, Phase, RunSettings, Service
+from domain.fleet import specimen
 from domain.guard import fault_in_target
 from domain.hedging import Hedging
 from domain.limits.vegas import VegasLimit
@@ -52,6 +53,37 @@ def test_the_watch_ends_where_shedding_begins() -> None:
     assert experiment.trigger == (10, 15)
     assert experiment.watch == (15, 35)
     assert experiment.shed == (35, 45)
+
+
+def test_a_step_that_stays_is_a_trigger_where_a_fleet_can_answer_it() -> None:
+    """It triggers at once, and all that follows is watched; any further step belongs to it."""
+    phases = (Phase("baseline", 100), Phase("step", 50, 2), Phase("further", 300, 5))
+    stepped = replace(F2_40, demand=replace(F2_40.demand, phases=phases), fleet=specimen("first"))
+    assert stepped.step_s == 100
+    assert stepped.trigger == (100, 100)
+    assert stepped.watch == (100, 450)
+    assert stepped.watched_rate_per_s == 320
+    assert stepped.shed is None
+    fixed = replace(stepped, fleet=None)
+    assert (fixed.step_s, fixed.trigger, fixed.watched_rate_per_s) == (None, (100, 450), 64)
+
+
+def test_a_spike_is_no_step() -> None:
+    """What comes back to normal is judged after it, with a fleet as without."""
+    spiked = replace(F2_40, fleet=specimen("first"))
+    assert spiked.step_s is None
+    assert (spiked.trigger, spiked.watch) == (F2_40.trigger, F2_40.watch)
+    assert spiked.watched_rate_per_s == 64
+
+
+def test_a_fleet_runs_in_live_seconds_too() -> None:
+    """Its dead time, periods and windows are divided; its target and its sizes are not."""
+    fleet = specimen("first", "cpu", max_pods=50)
+    live = replace(F2_40, fleet=fleet).live().fleet
+    assert live == fleet.scaled(0.1)
+    assert live is not None
+    assert (live.dead_time_s, live.sync_period_s, live.rate_window_s) == pytest.approx((9, 1.5, 6))
+    assert (live.target_utilization, live.autoscaler.max_pods) == (0.5, 50)
 
 
 def test_without_a_trigger_everything_normal_is_watched() -> None:

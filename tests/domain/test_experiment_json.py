@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.admission import Admission
+from domain.autoscaler import Autoscaler, Doubling, Policies, Policy, Unlimited
 from domain.backoff import (
     DecorrelatedJitterBackoff,
     EnvoyBackoff,
@@ -44,10 +45,13 @@ from domain.experiment_json import (
     LIMITS,
     admission_from_json,
     admission_to_json,
+    fleet_from_json,
+    fleet_to_json,
     from_json,
     rule_to_json,
     to_json,
 )
+from domain.fleet import Fleet
 from domain.hedging import Hedging
 from domain.limits.aimd import AimdLimit
 from domain.limits.envoy_gradient import EnvoyGradientLimit
@@ -145,6 +149,37 @@ SERVICE = st.builds(
     POSITIVE,
     st.sampled_from([ServiceTime(), ServiceTime("deterministic"), ServiceTime("pareto", 2.5)]),
     ADMISSION,
+    st.sampled_from(["shared", "round-robin", "random", "shortest-queue"]),
+)
+POLICIES = st.lists(st.builds(Policy, st.sampled_from(["percent", "pods"]), COUNT, POSITIVE), max_size=3)
+SCALE_UP = st.one_of(
+    st.just(Unlimited()),
+    st.builds(Doubling, st.floats(1, 10), st.integers(0, 99)),
+    st.builds(
+        lambda policies, select: Policies(tuple(policies), select if policies else "disabled"),
+        POLICIES,
+        st.sampled_from(["max", "min", "disabled"]),
+    ),
+)
+AUTOSCALER = st.builds(
+    lambda least, more, stabilization_s, rule: Autoscaler(least, least + more, stabilization_s, rule),
+    COUNT,
+    st.integers(0, 100) | st.just(math.inf),
+    st.floats(0, 1e6),
+    SCALE_UP,
+)
+FLEET = st.builds(
+    Fleet,
+    st.lists(st.sampled_from(["cpu", "ingress", "first"]), min_size=1, unique=True).map(tuple),
+    target_utilization=POSITIVE,
+    dead_time_s=st.floats(0, 1e6),
+    sync_period_s=POSITIVE,
+    metric_lag_s=st.floats(0, 1e6),
+    cpu_window_s=POSITIVE,
+    rate_window_s=POSITIVE,
+    limit_over_request=POSITIVE,
+    tolerance=st.floats(0, 10),
+    autoscaler=AUTOSCALER,
 )
 PHASES = st.lists(
     st.builds(Phase, st.text(max_size=9), POSITIVE, st.floats(0, 9), SHARE), min_size=1, max_size=4
@@ -167,6 +202,7 @@ EXPERIMENT = st.builds(
     service=NOTHING | SERVICE,
     run=st.builds(RunSettings, POSITIVE, st.integers(0, 2**63 - 1)),
     expect=NOTHING | EXPECT,
+    fleet=NOTHING | FLEET,
 )
 
 
@@ -188,6 +224,36 @@ def test_every_experiment_survives_json(experiment: Experiment) -> None:
 def test_every_admission_survives_json(admission: Admission) -> None:
     """The defences alone too, as the target is handed them."""
     assert admission_from_json(through_json(admission_to_json(admission))) == admission
+
+
+@settings(max_examples=100, deadline=None)
+@given(FLEET)
+def test_every_fleet_survives_json(fleet: Fleet) -> None:
+    """Alone too, as an autoscaler is handed it."""
+    assert fleet_from_json(through_json(fleet_to_json(fleet))) == fleet
+
+
+def test_all_that_is_wrong_with_a_fleet_is_told() -> None:
+    """As a configuration error, with every fault."""
+    with pytest.raises(ConfigurationError) as caught:
+        fleet_from_json(
+            {
+                "signals": ["first", "memory"],
+                "dead_time_s": "soon",
+                "autoscaler": {"min_pods": 3, "max_pods": 2},
+                "colour": "red",
+            }
+        )
+    assert caught.value.exit_code is ExitCode.CONFIGURATION
+    assert [fault.field for fault in caught.value.faults] == [
+        "fleet.colour",
+        "fleet.signals[1]",
+        "fleet.dead_time_s",
+        "fleet.autoscaler",
+    ]
+    assert "min_pods: must be from 1 to max_pods" in str(caught.value)
+    with pytest.raises(ConfigurationError, match=r"scale_up\.kind: must be one of unlimited, doubl"):
+        fleet_from_json({"signals": ["cpu"], "autoscaler": {"scale_up": {"kind": "triple"}}})
 
 
 def test_every_rule_there_is_can_be_read() -> None:

@@ -1,4 +1,4 @@
-"""One GET that cannot surprise: to a pinned address, over by a deadline, at most 1 MiB, no redirect followed.
+"""One request that cannot surprise: pinned address, over by a deadline, at most 1 MiB, no redirect followed.
 
 ``http.client`` times each operation on the socket, so a server that drips would hold it for ever; here all
 reading is under one deadline. It uses no proxy of the environment.
@@ -42,10 +42,24 @@ def get(
     does.
 
     TLS is verified against ``place.host`` (``tls``: whom to trust; the system's authorities if None)."""
+    return ask("GET", url, place, within_s, headers=headers, tls=tls)
+
+
+def ask(
+    method: str,
+    url: str,
+    place: Resolved,
+    within_s: float,
+    *,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Answer:
+    """The same with another method, and a body."""
     connection = _Pinned(place, within_s, tls)
     try:
         own = {"Host": _host_header(place), "Connection": "close"}
-        connection.request("GET", _path(url), headers={**own, **(headers or {})})
+        connection.request(method, _path(url), body, headers={**own, **(headers or {})})
         with connection.getresponse() as response:
             return _read(response)
     except TimeoutError:
