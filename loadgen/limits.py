@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import resource
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -18,11 +19,31 @@ _LOOPBACK_REUSE_S = 1.0
 
 
 def machine_id() -> str:
-    """Tells machines apart, or rather boots: processes with the same one share CLOCK_MONOTONIC."""
+    """Tells clocks apart: processes with the same one share CLOCK_MONOTONIC.
+
+    That is the kernel's boot, which containers of one machine share, and its time namespace, which they may
+    have of their own. ``/etc/machine-id`` is a file of each container and says nothing of clocks.
+    """
+    return f"{_boot_id()} {_namespace('time')}"
+
+
+def network_id() -> str:
+    """Tells networks apart: processes with the same one take their local ports from the same lot."""
+    return f"{_boot_id()} {_namespace('net')}"
+
+
+def _boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return platform.node()
+
+
+def _namespace(kind: str) -> str:
+    try:
+        return str(Path(f"/proc/self/ns/{kind}").readlink())
+    except OSError:
+        return ""  # not Linux, or a kernel without them: there is one
 
 
 def raise_descriptor_limit() -> int:
@@ -49,9 +70,25 @@ def machine_limits(address: str) -> SocketLimits:
     return SocketLimits(descriptors=hard, ports=high - low + 1, port_rest_s=rest_s)
 
 
-def check_plan_fits(experiment: Experiment, address: str, workers: int = 1) -> None:
-    """Raise ``ConfigurationError`` with the arithmetic if the plan needs more sockets than there are."""
+def check_plan_fits(
+    experiment: Experiment, address: str, workers: int = 1, neighbours: int | None = None
+) -> None:
+    """Raise ``ConfigurationError`` with the arithmetic if the plan needs more sockets than there are.
+
+    The load is that of ``workers`` processes, of which ``neighbours`` (all of them, if not said) take their
+    local ports from the same lot.
+    """
+    here = workers if neighbours is None else neighbours
     need = worst_need(experiment, workers)
-    faults = faults_in_need(need, machine_limits(address)) if need else []
+    if need is None:
+        return
+    share = here / workers
+    ours = replace(
+        need,
+        jobs_per_s=need.jobs_per_s * share,
+        attempts_per_s=need.attempts_per_s * share,
+        workers=here,
+    )
+    faults = faults_in_need(ours, machine_limits(address))
     if faults:
         raise ConfigurationError("this load does not fit the machine; nothing was sent", faults)

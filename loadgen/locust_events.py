@@ -11,10 +11,11 @@ from __future__ import annotations
 from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
-from loadgen.locust_cluster import MasterSide, WorkerSide
-from loadgen.locust_storm import LocalSide, RunBook, StormSettings
+from loadgen.locust_cluster import MasterSide
+from loadgen.locust_storm import Generator, LocalSide, RunBook, StormSettings
+from loadgen.locust_worker import WorkerSide
 
-__all__ = ["RunBook", "StormSettings", "attach"]
+__all__ = ["Generator", "RunBook", "StormSettings", "attach"]
 
 
 def attach(environment: Environment, settings: StormSettings) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ from loadgen.destination import Destination
 from loadgen.gates import check_clients_can_be_shared
 from loadgen.health import Health
 from loadgen.limits import check_plan_fits, raise_descriptor_limit
+from loadgen.progress_pipe import ProgressPipe
 from loadgen.request import Job
 from loadgen.sender import HttpSender
 from loadgen.session import Session, Share
@@ -31,11 +33,23 @@ LEAD_S = 0.5
 """From the word of the start to time zero: long enough to reach every worker."""
 
 
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """A process that makes a share: which, on which host, and whether it has the clock of time zero."""
+
+    worker: int
+    host: str
+    same_clock: bool
+
+
 class RunBook(Protocol):
-    """Where runs are kept: asked for a directory at every start, told how the run ended."""
+    """Where runs are kept: asked for a directory at every start, told how the run went."""
 
     def open(self, workers: int, url: str) -> Path | None:
         """The directory of the run that begins now; None to keep no trace. May raise ``TipoverError``."""
+
+    def begun(self, start_monotonic_s: float, generators: Sequence[Generator]) -> None:
+        """The load begins: when time zero is, and who makes it."""
 
     def close(self, stopped_by: str | None) -> None:
         """The run is over: ``stopped_by`` says what ended it early, if anything did."""
@@ -43,15 +57,33 @@ class RunBook(Protocol):
 
 @dataclass
 class StormSettings:
-    """How the storm in this process is set up."""
+    """How the storm in this process is set up.
 
-    experiment: Experiment
+    ``experiment`` is None in a worker, whose master says what is run. ``workers`` is how many workers a
+    master waits for, ``wait_s`` how long; None takes those that are there. ``below`` is the directory
+    outside of which a worker writes nothing. ``served`` says that a worker is started again when it ends.
+    """
+
+    experiment: Experiment | None
     book: RunBook
     progress_fd: int | None = None
     allowed_hosts: tuple[str, ...] = ()
     observer: AttemptObserver | None = None
     report_to_locust: bool = True
     quit_when_over: bool = False
+    workers: int | None = None
+    wait_s: float = 60.0
+    below: Path | None = None
+    served: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A load that this process can make and may send: in live seconds, by whom, where to."""
+
+    live: Experiment
+    user: StormUser
+    destination: Destination
 
 
 class StormSide:
@@ -60,40 +92,55 @@ class StormSide:
     def __init__(self, environment: Environment, settings: StormSettings) -> None:
         self.environment = environment
         self.settings = settings
-        self.live = settings.experiment.live()
         self.session: Session | None = None
         events = environment.events
         events.test_stopping.add_listener(lambda **_: self.stop("the test was stopped"))
         events.quitting.add_listener(lambda **_: self.stop("the generator was told to quit"))
         raise_descriptor_limit()
 
-    def begin(self, share: Share, open_run: Callable[[], Path | None]) -> None:
-        """Start this process's share of the load; ``open_run`` is called once it is sure to start."""
-        if self.session is not None and not self.session.storm.over.is_set():
-            return
-        try:
-            user = storm_user(self.environment)
-            destination = Destination(self.environment.host or "", self.settings.allowed_hosts)
-            check_plan_fits(self.live, destination.ip, share.workers)
-            check_clients_can_be_shared(self.live.client, share.workers)
-            out = open_run()
-        except TipoverError as error:
-            self.refuse(error)
-            return
+    @property
+    def busy(self) -> bool:
+        """Whether a load is going on."""
+        return self.session is not None and not self.session.storm.over.is_set()
+
+    def prepare(self, experiment: Experiment, target: str, workers: int = 1, neighbours: int = 1) -> Prepared:
+        """Look whether this process can make its share of the load and may send it there.
+
+        Raises ``ConfigurationError`` if not.
+        """
+        live = experiment.live()
+        destination = Destination(target, self.settings.allowed_hosts)
+        check_plan_fits(live, destination.ip, workers, neighbours)
+        check_clients_can_be_shared(live.client, workers)
+        user = storm_user(self.environment)
+        user.host = destination.url  # of this one alone: a master's later word must not change it
+        return Prepared(live, user, destination)
+
+    def begin(
+        self,
+        prepared: Prepared,
+        share: Share,
+        out: Path | None,
+        tell: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        stats: bool,
+    ) -> None:
+        """Start this process's share of the load; with ``stats`` Locust is told of each attempt."""
+        live, user, destination = prepared.live, prepared.user, prepared.destination
         self.session = Session(
-            self.live,
+            live,
             share,
-            lambda health: _sender(user, destination, health, self.live.client),
+            lambda health: _sender(user, destination, health, live.client),
             out=out,
-            progress_fd=self.settings.progress_fd,
+            tell=tell,
             observer=self.settings.observer,
-            on_attempt_end=self._tell_locust(user) if self.settings.report_to_locust else None,
+            on_attempt_end=self._tell_locust(user) if stats else None,
             finished=self.finished,
         )
         log.info(
             "the load is the scenario's (%s, %.0f s); the number of users asked for changes nothing",
-            self.live.name,
-            self.live.duration_s,
+            live.name,
+            live.duration_s,
         )
         if out is None:
             log.info("no trace is kept: give --out DIR to be able to judge this run")
@@ -110,12 +157,6 @@ class StormSide:
         if session.fault:
             log.error("this run is invalid: %s", session.fault)
             self.environment.process_exit_code = int(ExitCode.INVALID_RUN)
-
-    def refuse(self, error: TipoverError) -> None:
-        """Nothing is sent, and this says why."""
-        log.error("%s", error)
-        self.environment.process_exit_code = int(error.exit_code)
-        gevent.spawn(self.environment.runner.quit)
 
     def _tell_locust(self, user: StormUser) -> Callable[..., None]:
         fire = self.environment.events.request.fire
@@ -144,8 +185,22 @@ class LocalSide(StormSide):
         environment.events.test_start.add_listener(self._on_start)
 
     def _on_start(self, **_: Any) -> None:
-        book, url = self.settings.book, self.environment.host or ""
-        self.begin(Share(0, 1, time.monotonic() + LEAD_S), lambda: book.open(1, url))
+        if self.busy:
+            return
+        settings, url = self.settings, self.environment.host or ""
+        assert settings.experiment is not None
+        try:
+            prepared = self.prepare(settings.experiment, url)
+            out = settings.book.open(1, url)
+        except TipoverError as error:
+            log.error("%s", error)
+            self.environment.process_exit_code = int(error.exit_code)
+            gevent.spawn(self.environment.runner.quit)
+            return
+        start_s = time.monotonic() + LEAD_S
+        settings.book.begun(start_s, [Generator(0, platform.node(), same_clock=True)])
+        tell = None if settings.progress_fd is None else ProgressPipe(settings.progress_fd)
+        self.begin(prepared, Share(0, 1, start_s), out, tell, stats=settings.report_to_locust)
 
     def finished(self, session: Session) -> None:
         """Tell whoever keeps the run, and end."""

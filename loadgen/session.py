@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +15,14 @@ from domain.experiment import Experiment
 from domain.observer import AttemptObserver
 from domain.trace import ATTEMPTS_DIRECTORY
 from loadgen.health import Health
+from loadgen.progress_pipe import ProgressPipe
 from loadgen.recorder import Recorder
+from loadgen.shared_directory import GENERATOR_DIRECTORY
 from loadgen.storm import Storm
 
 FLUSH_EVERY_S = 2.0
 HEALTH_EVERY_S = 1.0
 PROGRESS_EVERY_S = 0.25
-GENERATOR_DIRECTORY = "generator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +38,9 @@ class Session:
     """Runs one share of an experiment; ``finished`` is called once, when everything is on disk.
 
     ``make_sender(health)`` builds what sends. ``out`` is the run directory or None for no trace.
-    ``progress_fd`` receives one JSON line every quarter of a second; when nobody reads it any more,
-    whoever started the load is gone, and the load stops. ``make_storm`` makes the storm, with the arguments
-    of ``Storm``.
+    ``tell`` is given a line about the load every quarter of a second; if it raises ``OSError``, whoever
+    started the load is gone, and the load stops. ``progress_fd`` is a pipe for such lines. ``make_storm``
+    makes the storm, with the arguments of ``Storm``.
     """
 
     def __init__(
@@ -52,6 +51,7 @@ class Session:
         *,
         out: Path | None = None,
         progress_fd: int | None = None,
+        tell: Callable[[dict[str, Any]], None] | None = None,
         observer: AttemptObserver | None = None,
         on_attempt_end: Callable[..., None] | None = None,
         finished: Callable[[Session], None] = lambda _session: None,
@@ -75,9 +75,7 @@ class Session:
             observer=observer,
             on_attempt_end=on_attempt_end,
         )
-        self._progress_fd = progress_fd
-        if progress_fd is not None:
-            os.set_blocking(progress_fd, False)
+        self._tell = tell if progress_fd is None else ProgressPipe(progress_fd)
         self._finished = finished
         self._greenlet: gevent.Greenlet | None = None
 
@@ -137,7 +135,7 @@ class Session:
         self.health.recorder_fault = self.health.recorder_fault or self.recorder.fault
 
     def _report(self, state: str) -> None:
-        if self._progress_fd is None:
+        if self._tell is None:
             return
         storm = self.storm
         storm.note_planned()
@@ -156,12 +154,9 @@ class Session:
             "lag_p99_s": self.health.lag.quantile_s(0.99),
         }
         try:
-            # One short write is atomic on a pipe, so several workers can share it.
-            os.write(self._progress_fd, (json.dumps(line) + "\n").encode())
-        except BlockingIOError:
-            pass  # the reader is slow; the load must not wait for it
+            self._tell(line)
         except OSError:
-            self._progress_fd = None
+            self._tell = None
             storm.stop("whoever started the load is gone")
 
 

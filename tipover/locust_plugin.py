@@ -22,7 +22,7 @@ from typing import Any
 from locust import events
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
-from locust.runners import MasterRunner
+from locust.runners import MasterRunner, WorkerRunner
 from prometheus_client import CollectorRegistry
 
 from domain.attempts import Outcome
@@ -59,8 +59,14 @@ def add_options(parser: LocustArgumentParser) -> None:
     group.add_argument("--allow-host", default="", help="a host or address other than loopback to allow")
     group.add_argument("--metrics-port", type=int, default=0, help="serve Prometheus metrics here (0: not)")
     # For `tipover run`, which hands over an experiment it has already checked.
-    for hidden in ("--experiment", "--progress-fd"):
+    for hidden in ("--experiment", "--progress-fd", "--metrics-host", "--write-below"):
         parser.add_argument(hidden, default="", help=SUPPRESS, include_in_web_ui=False)
+    parser.add_argument("--workers", type=int, default=0, help=SUPPRESS, include_in_web_ui=False)
+    parser.add_argument("--wait-for-workers", type=float, default=60, help=SUPPRESS, include_in_web_ui=False)
+    # For `tipover serve worker`, which starts a worker again when it has ended.
+    parser.add_argument(
+        "--served", action="store_true", default=False, help=SUPPRESS, include_in_web_ui=False
+    )
     trigger_plugin.add_options(parser)
 
 
@@ -79,29 +85,40 @@ def set_up(environment: Environment, **_: Any) -> None:
 
 
 def _settings(environment: Environment, options: Namespace) -> StormSettings:
-    experiment = _experiment(options)
+    # A worker's master says what is run. The allow-list, the ports and where it may write are its own: they
+    # are taken here, before any master has spoken, since Locust copies a master's options over a worker's.
+    experiment = None if isinstance(environment.runner, WorkerRunner) else _experiment(options)
     under_run = bool(options.progress_fd)
     out = Path(options.out) if options.out else None
     return StormSettings(
         experiment,
-        book=GivenDirectory(out) if under_run or out is None else NewRuns(out, experiment),
+        book=GivenDirectory(out)
+        if under_run or out is None or experiment is None
+        else NewRuns(out, experiment),
         progress_fd=int(options.progress_fd) if under_run else None,
         allowed_hosts=tuple(part for part in options.allow_host.split(",") if part),
-        observer=_meter(environment, options.metrics_port),
+        observer=_meter(environment, options),
         report_to_locust=not under_run,
         quit_when_over=environment.web_ui is None,
+        workers=options.workers or None,
+        wait_s=options.wait_for_workers,
+        below=Path(options.write_below) if options.write_below else None,
+        served=options.served,
     )
 
 
-def _meter(environment: Environment, port: int) -> AttemptObserver:
+def _meter(environment: Environment, options: Namespace) -> AttemptObserver:
+    port = options.metrics_port
     if not port or isinstance(environment.runner, MasterRunner):
         return NullObserver()
     counts = AttemptCounts()
     registry = CollectorRegistry()
     registry.register(AttemptCollector(counts))
     registry.register(BuildInfoCollector(VERSION))
-    # Workers of one machine cannot share a port: each takes the next one.
-    MetricsServer(registry, port=port + max(int(getattr(environment.runner, "worker_index", 0)), 0))
+    if not options.served:
+        # Workers of one machine cannot share a port: each takes the next one.
+        port += max(int(getattr(environment.runner, "worker_index", 0)), 0)
+    MetricsServer(registry, options.metrics_host or "127.0.0.1", port)
     return counts
 
 

@@ -16,7 +16,13 @@ import meter  # noqa: F401
 
 _OF_OTHER_TESTS = ("LOCUST_PROCESSES", "LOCUST_MODE_MASTER", "LOCUST_MODE_WORKER")
 
-if __name__ == "__main__":
+
+def run() -> None:
+    """Run Locust; it ends the process."""
     for name in _OF_OTHER_TESTS:
         os.environ.pop(name, None)
     main()
+
+
+if __name__ == "__main__":
+    run()

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import logging
-import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from domain.experiment import Experiment
 from tipover.live.kernel import ListenCounters, read_listen_counters
 from tipover.live.record import RunRecord
+
+if TYPE_CHECKING:  # what it is imports Locust
+    from loadgen.locust_events import Generator
 
 log = logging.getLogger("tipover.loadgen")
 
@@ -22,6 +27,9 @@ class GivenDirectory:
     def open(self, workers: int, url: str) -> Path | None:  # noqa: ARG002
         """That directory."""
         return self._directory
+
+    def begun(self, start_monotonic_s: float, generators: Sequence[Generator]) -> None:
+        """Others keep the record."""
 
     def close(self, stopped_by: str | None) -> None:
         """Others keep the record."""
@@ -44,11 +52,17 @@ class NewRuns:
             directory = self._directory.with_name(f"{self._directory.name}-{number}")
         self._record = RunRecord(directory, self._experiment, workers=workers, replace=False)
         self._record.facts["target"] = {"url": url, "own": False}
-        self._record.facts["start_monotonic_s"] = time.monotonic()
         self._record.write()
         self._listen = read_listen_counters()
         log.info("the trace goes to %s; afterwards: tipover report %s", directory, directory)
         return directory
+
+    def begun(self, start_monotonic_s: float, generators: Sequence[Generator]) -> None:
+        """Note when time zero is and who makes the load."""
+        if self._record is not None:
+            self._record.facts["start_monotonic_s"] = start_monotonic_s
+            self._record.facts["generators"] = [asdict(one) for one in generators]
+            self._record.write()
 
     def close(self, stopped_by: str | None) -> None:
         """Finish the record."""

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,9 +38,18 @@ class Snapshot:
         return "healthy" if ratio < 0.05 else "struggling"
 
 
+@dataclass(frozen=True, slots=True)
+class PodsSeen:
+    """The pods of the target at its last scrape: ``ready`` serve, ``ordered`` are all there are to be."""
+
+    ready: int
+    ordered: int
+
+
 @dataclass
 class ProgressFeed:
-    """Collects the lines that all workers write into one pipe; thread-safe."""
+    """Collects the lines that all workers write into one pipe; thread-safe. ``pods`` is what the target said
+    last, None while it has said nothing."""
 
     workers: int
     _latest: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -47,6 +57,11 @@ class ProgressFeed:
     _history: deque[tuple[float, dict[str, float]]] = field(default_factory=lambda: deque(maxlen=64))
     _lock: threading.Lock = field(default_factory=threading.Lock)
     closed: bool = False
+    pods: PodsSeen | None = None
+    gathering: tuple[int, int] | None = None
+    """Workers that have come and workers that are wanted, while a master waits for them."""
+    generators: list[dict[str, Any]] = field(default_factory=list)
+    """Who makes the load, as the master has said: worker, host, same_clock."""
 
     def follow(self, descriptor: int) -> None:
         """Start reading the pipe in a thread until every writer has closed it."""
@@ -58,9 +73,22 @@ class ProgressFeed:
                 self.take(json.loads(line))
         self.closed = True
 
+    def take_server_state(self, state: Mapping[str, Any]) -> None:
+        """Note what the target says of itself."""
+        ready = state.get("pods")
+        if isinstance(ready, int):
+            self.pods = PodsSeen(ready, int(state.get("replicas", ready)))
+
     def take(self, line: dict[str, Any]) -> None:
-        """Note one worker's line."""
+        """Note one worker's line, or one of the master's."""
         with self._lock:
+            if line["state"] == "gathering":
+                self.gathering = line["here"], line["wanted"]
+                return
+            self.gathering = None
+            if line["state"] == "begun":
+                self.generators = line["generators"]
+                return
             self._latest[line["worker"]] = line
             self._heard[line["worker"]] = time.monotonic()
             totals: dict[str, float] = {key: sum(w[key] for w in self._latest.values()) for key in _COUNTERS}
