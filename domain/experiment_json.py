@@ -8,6 +8,7 @@ from domain.admission import Admission
 from domain.backoff import Backoff
 from domain.errors import ConfigurationError, Fault
 from domain.experiment import Experiment
+from domain.fleet import Fleet
 from domain.rule import Rule
 from domain.value_json import BACKOFFS, BREAKERS, BUDGETS, LIMITS, decoded, encoded
 
@@ -18,6 +19,8 @@ __all__ = [
     "LIMITS",
     "admission_from_json",
     "admission_to_json",
+    "fleet_from_json",
+    "fleet_to_json",
     "from_json",
     "rule_to_json",
     "to_json",
@@ -63,6 +66,21 @@ def admission_from_json(data: object) -> Admission:
     if faults:
         raise ConfigurationError("these are no defences of a service", faults)
     return admission
+
+
+def fleet_to_json(fleet: Fleet) -> dict[str, Any]:
+    """A value that ``json.dumps`` takes and ``fleet_from_json`` turns back into an equal one."""
+    data: dict[str, Any] = encoded(fleet)
+    return data
+
+
+def fleet_from_json(data: object) -> Fleet:
+    """The fleet that ``fleet_to_json`` wrote; raises ``ConfigurationError`` with all faults."""
+    faults: list[Fault] = []
+    fleet: Fleet = decoded(Fleet, data, "fleet", faults)
+    if faults:
+        raise ConfigurationError("this is no autoscaled fleet", faults)
+    return fleet
 
 
 def _in_todays_words(data: object) -> object:

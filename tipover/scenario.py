@@ -65,7 +65,7 @@ def parse_scenario(
         table = ScenarioTable.model_validate(raw)
     except ValidationError as error:
         faults += faults_in(error)
-    faults += cross_faults(raw, need_service=need_service, service_for=service_for)
+    faults += cross_faults(raw, need_service=need_service, service_for=service_for, speedup=speedup)
     faults += _override_faults(speedup=speedup, seed=seed)
     if table is None or faults:
         raise ConfigurationError(f"scenario {name!r} has {_count(len(faults))}", faults)
@@ -156,4 +156,5 @@ def _experiment(name: str, table: ScenarioTable) -> Experiment:
         service=service,
         run=RunSettings(**table.run.model_dump()),
         expect=Expectation(**table.expect.model_dump()) if table.expect else None,
+        fleet=table.fleet.value() if table.fleet else None,
     )

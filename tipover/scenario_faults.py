@@ -29,6 +29,10 @@ _MEANT = {
     "circuit_breaker": "breaker",
     "throttle": "breaker",
     "retry_budget": "budget",
+    "target": "target_utilization",
+    "min_replicas": "min_pods",
+    "max_replicas": "max_pods",
+    "stabilization_window": "stabilization_s, in seconds",
     "lifo": 'discipline (as in discipline = "lifo")',
 }
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -57,12 +61,13 @@ def kinds_at(place: tuple[int | str, ...]) -> list[str]:
 
 
 EXAMPLES: dict[tuple[int | str, ...], str] = {
+    ("fleet", "signals"): '["first"]',
     ("service", "codel"): "{ target_s = 0.005, interval_s = 0.1 }",
     ("service", "degradation"): "{ half_queue = 100, floor = 0.5 }",
     ("client", "hedging"): "{ copies = 4, delay_s = 0.5 }",
     **{place: f'{{ kind = "{kinds_at(place)[0]}" }}' for place in UNIONS},
 }
-"""What may be written at a place that holds a small table."""
+"""What may be written at a place that holds a small table, or a list of words."""
 _NO_TABLE = ("model_type", "dict_type", "model_attributes_type")
 
 
@@ -111,6 +116,8 @@ def _rule(kind: str, place: tuple[int | str, ...], found: Mapping[str, Any]) -> 
         return f"must be a number{_unit_in_words(str(place[-1]))}"
     if kind in _NO_TABLE and place in EXAMPLES:
         return f"must be a table, such as {EXAMPLES[place]}"
+    if kind == "list_type" and place in EXAMPLES:
+        return f"must be a list, such as {EXAMPLES[place]}"
     if kind == "union_tag_not_found":
         return f"is required; one of {', '.join(map(repr, kinds_at(place[:-1])))}"
     words = _WORDS.get(kind)

@@ -16,6 +16,13 @@ def table(raw: Raw, key: str) -> Raw:
     return value if isinstance(value, dict) else {}
 
 
+def phases(raw: Raw) -> list[tuple[int, Raw]]:
+    """The entries of ``demand.phases`` that are tables, each with its place in the list."""
+    entries = table(raw, "demand").get("phases")
+    listed = entries if isinstance(entries, list) else []
+    return [(index, phase) for index, phase in enumerate(listed) if isinstance(phase, dict)]
+
+
 def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a number that is not at fault already for being too large."""
     return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST

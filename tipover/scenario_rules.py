@@ -14,7 +14,8 @@ from typing import Literal
 from domain.errors import Fault
 from domain.experiment import Phase
 from tipover.scenario_client_rules import client_faults
-from tipover.scenario_raw import Raw, is_number, table
+from tipover.scenario_fleet_rules import fleet_faults, matrix_faults, simulation_faults
+from tipover.scenario_raw import Raw, is_number, phases, table
 from tipover.scenario_service_rules import service_faults
 
 Role = Literal["trigger", "normal", "shed"]
@@ -23,21 +24,25 @@ _NAMED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (re.compile(r"(?<![a-z])spike"), ("factor", "capacity_factor")),
     (re.compile(r"(?<![a-z])(outage|cut(?![a-z]))"), ("capacity_factor",)),
     (re.compile(r"(?<![a-z])shed"), ("factor",)),
+    (re.compile(r"(?<![a-z])step(?![a-z])"), ("factor", "capacity_factor")),
 )
 """Phases whose name promises something, and the keys of which one must keep the promise."""
 
 
-Need = Literal["run", "simulation"]
+Need = Literal["run", "simulation", "matrix"]
 """What a scenario's [service] is needed for."""
 
 _SERVICE_RULES: dict[Need, str] = {
     "run": "is required to start our own; or give --target URL to test a service of yours",
     "simulation": "is required to simulate it: how many pods there are, and how fast each of them is",
+    "matrix": "is required to simulate it: how many pods there are, and how fast each of them is",
 }
 
 
-def cross_faults(raw: Raw, *, need_service: bool, service_for: Need = "run") -> list[Fault]:
-    """Every fault that takes more than one value to see."""
+def cross_faults(
+    raw: Raw, *, need_service: bool, service_for: Need = "run", speedup: float | None = None
+) -> list[Fault]:
+    """Every fault that takes more than one value to see; ``speedup`` replaces the file's."""
     faults = []
     if need_service and "service" not in raw:
         faults.append(Fault("service", _SERVICE_RULES[service_for], None))
@@ -45,14 +50,13 @@ def cross_faults(raw: Raw, *, need_service: bool, service_for: Need = "run") -> 
     faults += _phase_faults(raw)
     faults += client_faults(raw)
     faults += service_faults(raw)
+    faults += fleet_faults(raw, speedup)
+    if need_service and service_for != "run":
+        faults += simulation_faults(raw)
+    if service_for == "matrix":
+        faults += matrix_faults(raw)
     faults += _expectation_faults(raw)
     return faults
-
-
-def _phases(raw: Raw) -> list[tuple[int, Raw]]:
-    phases = table(raw, "demand").get("phases")
-    listed = phases if isinstance(phases, list) else []
-    return [(index, phase) for index, phase in enumerate(listed) if isinstance(phase, dict)]
 
 
 def _demand_faults(raw: Raw) -> Iterator[Fault]:
@@ -71,7 +75,7 @@ def _demand_faults(raw: Raw) -> Iterator[Fault]:
 
 def _phase_faults(raw: Raw) -> Iterator[Fault]:
     first_with: dict[str, int] = {}
-    for index, phase in _phases(raw):
+    for index, phase in phases(raw):
         field = f"demand.phases[{index}]"
         cut = phase.get("capacity_factor")
         if is_number(cut) and cut < 1 and "service" not in raw:
@@ -90,14 +94,14 @@ def _phase_faults(raw: Raw) -> Iterator[Fault]:
 
 def _roles(raw: Raw) -> list[Role] | None:
     """The role of each phase; None when one of them is not known because a value is at fault."""
-    phases = table(raw, "demand").get("phases")
+    listed = table(raw, "demand").get("phases")
     roles: list[Role] = []
-    for _, phase in _phases(raw):
+    for _, phase in phases(raw):
         factor, capacity = phase.get("factor", 1.0), phase.get("capacity_factor", 1.0)
         if not (is_number(factor) and is_number(capacity)):
             return None
         roles.append(Phase("", 1.0, factor, capacity).role)
-    return roles if roles and isinstance(phases, list) and len(roles) == len(phases) else None
+    return roles if roles and isinstance(listed, list) and len(roles) == len(listed) else None
 
 
 def _expectation_faults(raw: Raw) -> Iterator[Fault]:
@@ -119,7 +123,8 @@ def _expectation_faults(raw: Raw) -> Iterator[Fault]:
     if outcome != "healthy" and not triggers:
         rule = "needs a trigger: a phase with factor above 1 or capacity_factor below 1"
         yield Fault("expect.outcome", rule, outcome)
-    if after[:1] != ["normal"]:
+    steps_up = roles[-1] == "trigger" and "fleet" in raw
+    if after[:1] != ["normal"] and not steps_up:
         rule = "needs a phase at factor 1 to judge, after the last trigger (or first, if there is none)"
         yield Fault("expect.outcome", rule, outcome)
     if "after_shed" in expect and "shed" not in after:

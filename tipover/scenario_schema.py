@@ -17,6 +17,7 @@ from tipover.scenario_tables.backoffs import BackoffTable
 from tipover.scenario_tables.base import LARGEST, NotNegative, Positive, Table, Text, default, stated
 from tipover.scenario_tables.budgets import BreakerTable, BudgetTable
 from tipover.scenario_tables.client import ClientTable, HedgingTable
+from tipover.scenario_tables.fleet import FleetTable, PolicyTable, ScaleUpTable
 from tipover.scenario_tables.limits import LimitTable
 from tipover.scenario_tables.service import CoDelTable, DegradationTable, ServiceTable
 
@@ -70,6 +71,7 @@ class ScenarioTable(Table):
 
     title: Text | None = Field(default=None, description="one line; the file's name when absent")
     service: ServiceTable | None = None
+    fleet: FleetTable | None = None
     client: ClientTable
     demand: DemandTable
     run: RunTable = RunTable()
@@ -87,6 +89,7 @@ UNIONS: dict[tuple[str, ...], Any] = {
     ("client", "budget"): BudgetTable,
     ("client", "breaker"): BreakerTable,
     ("service", "limit"): LimitTable,
+    ("fleet", "scale_up"): ScaleUpTable,
 }
 """Where a table's ``kind`` decides which model it is."""
 
@@ -95,6 +98,7 @@ TABLES: dict[tuple[str, ...], type[Table]] = {
     ("service",): ServiceTable,
     ("service", "codel"): CoDelTable,
     ("service", "degradation"): DegradationTable,
+    ("fleet",): FleetTable,
     ("client",): ClientTable,
     ("client", "hedging"): HedgingTable,
     ("demand",): DemandTable,
@@ -102,6 +106,7 @@ TABLES: dict[tuple[str, ...], type[Table]] = {
     ("run",): RunTable,
     ("expect",): ExpectTable,
     **{at: model for place, union in UNIONS.items() for at, model in _kinds(place, union).items()},
+    ("fleet", "scale_up", "policies", "policies"): PolicyTable,
 }
 """The model at each place, list positions left out; the place of one of several kinds ends with its kind."""
 

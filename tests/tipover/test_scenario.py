@@ -381,7 +381,7 @@ def test_the_schema_names_every_key() -> None:
     schema = scenario_json_schema()
     json.dumps(schema, allow_nan=False)
     assert schema["additionalProperties"] is False
-    assert set(schema["properties"]) == {"title", "service", "client", "demand", "run", "expect"}
+    assert set(schema["properties"]) == {"title", "service", "fleet", "client", "demand", "run", "expect"}
     assert set(schema["required"]) == {"client", "demand"}
     phase = schema["$defs"]["PhaseTable"]["properties"]
     assert set(phase) == {"name", "duration_s", "factor", "capacity_factor"}

@@ -38,6 +38,7 @@ from domain.limits.envoy_gradient import EnvoyGradientLimit
 from domain.limits.gradient2 import Gradient2Limit
 from domain.limits.vegas import VegasLimit
 from domain.presets import PRESETS
+from domain.value_json import SCALE_UPS
 from tests.tipover.test_scenario import REMOVE, changed, faults_of
 from tipover.cli import main
 from tipover.scenario import parse_scenario, scenario_json_schema
@@ -546,6 +547,7 @@ def test_every_kind_of_the_domain_has_a_table_and_a_schema() -> None:
         ("client", "budget"): BUDGETS,
         ("client", "breaker"): BREAKERS,
         ("service", "limit"): LIMITS,
+        ("fleet", "scale_up"): SCALE_UPS,
     }
     assert set(families) == set(UNIONS)
     for place, kinds in families.items():
@@ -565,6 +567,7 @@ def test_what_a_fault_gives_as_an_example_may_be_written(place: tuple[str, str])
     """By itself, in place of what was there."""
     written = tomllib.loads(f"it = {EXAMPLES[place]}")["it"]
     replaced: list[Change] = [("client.max_attempts", REMOVE)] if "hedging" in place else []
+    replaced += [("fleet.signals", ["cpu"])] if "fleet" in place else []
     parse_scenario(changed(*replaced, (".".join(place), written)), name="x")
 
 

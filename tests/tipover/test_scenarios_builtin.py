@@ -11,6 +11,7 @@ import pytest
 from domain.budgets.ratio import RatioBudget
 from domain.experiment import Experiment
 from domain.experiment_json import from_json, to_json
+from domain.fleet import specimen
 from tipover.scenario import builtin_names, builtin_scenarios, load_scenario
 
 SCENARIOS = {scenario.name: scenario for scenario in builtin_scenarios()}
@@ -50,6 +51,10 @@ def test_the_names() -> None:
         "f2-40-cancel",
         "f2-40-cap",
         "f2-40-drop-expired",
+        "f3-cpu",
+        "f3-first",
+        "f3-ingress",
+        "f4-paired",
         "no-trigger",
         "outage",
         "patient-recovery",
@@ -211,3 +216,38 @@ def test_the_demo_drains_with_a_margin() -> None:
     drain_s += timeout / (1 - rho * shed.factor)
     assert shed.duration_s >= 1.2 * drain_s
     assert 45 <= scenario.duration_s <= 75
+
+
+FLEETS = {
+    "f3-first": (("first",), 60.0),
+    "f3-ingress": (("ingress",), 100.0),
+    "f3-cpu": (("cpu",), 130.0),
+    "f4-paired": (("first", "ingress"), 100.0),
+}
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_the_fleets_differ_in_what_they_look_at(name: str) -> None:
+    """The same service, client and step of demand that stays; the length is what each needs to be judged."""
+    scenario, paired = SCENARIOS[name], SCENARIOS["f4-paired"]
+    signals, takes_s = FLEETS[name]
+    assert scenario.fleet == specimen(*signals, max_pods=50)
+    assert (scenario.service, scenario.client) == (paired.service, paired.client)
+    assert scenario.duration_s / scenario.run.speedup == takes_s
+    assert scenario.step_s == 100.0
+    assert scenario.watched_rate_per_s == 400.0
+    assert scenario.utilization == 0.5
+    live = scenario.live()
+    assert live.timeout_slack == 160
+    assert live.watch == (10.0, takes_s)
+
+
+def test_a_fleet_for_the_demand_alone_cannot_serve_its_storm() -> None:
+    """A·λ is above what the pods for λ at the target serve, and below what the ceiling does."""
+    scenario = SCENARIOS["f3-first"]
+    fleet, service = scenario.fleet, scenario.service
+    assert fleet is not None
+    assert service is not None
+    pods = scenario.watched_rate_per_s / (fleet.target_utilization * service.rate_per_pod)
+    storm_per_s = scenario.client.amplification * scenario.watched_rate_per_s
+    assert pods * service.rate_per_pod < storm_per_s < fleet.autoscaler.max_pods * service.rate_per_pod

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from domain.errors import ConfigurationError, ExitCode, Fault
 from tipover.commands.options import JsonOption, ScenarioArgument, SeedOption, SpeedupOption
+
+if TYPE_CHECKING:
+    from tipover.live.progress import ProgressFeed
+
+_BIND = "127.0.0.1:5557"
+_WAIT_S = 60.0
+_LONGEST_WAIT_S = 86_400.0
+_MOST_WORKERS = 99
+"""The number of a part's worker in the trace has two digits."""
 
 
 def register(app: typer.Typer) -> None:
@@ -28,6 +38,20 @@ def run_scenario(
     processes: Annotated[
         int, typer.Option("--processes", help="Generator processes that share the load.")
     ] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", help="Let so many `tipover serve worker` started elsewhere make the load."),
+    ] = None,
+    bind: Annotated[
+        str | None,
+        typer.Option(
+            "--bind", metavar="HOST:PORT", help="Where they come to.", show_default="127.0.0.1:5557"
+        ),
+    ] = None,
+    wait_for_workers: Annotated[
+        float | None,
+        typer.Option("--wait-for-workers", help="Seconds to wait for them.", show_default="60"),
+    ] = None,
     target: Annotated[
         str | None, typer.Option("--target", help="Base URL of a running service instead of our own.")
     ] = None,
@@ -48,6 +72,7 @@ def run_scenario(
 ) -> ExitCode:
     """Run a scenario on real sockets and judge what happens."""
     _check(processes, mode, locustfile)
+    place = _check_workers(workers, bind, wait_for_workers, processes, metrics_port)
 
     from analysis.prediction import predict
     from tipover.commands.output import console, error_console
@@ -60,12 +85,23 @@ def run_scenario(
     experiment = load_scenario(scenario, speedup=speedup, seed=seed, need_service=target is None)
     predict(experiment)  # refuses what could not be judged afterwards, before anything is started
     directory = out or default_directory(experiment.name)
-    options = RunOptions(processes, target, mode, tuple(allow_host or ()), locustfile, metrics_port)
+    options = RunOptions(
+        processes,
+        target,
+        mode,
+        tuple(allow_host or ()),
+        locustfile,
+        metrics_port,
+        workers,
+        place,
+        _WAIT_S if wait_for_workers is None else wait_for_workers,
+    )
     screen = error_console()
     minutes = experiment.live().duration_s / 60
     screen.print(f"{experiment.title} ({experiment.name}, {minutes:.1f} min)")
     with LiveView(experiment, screen) as view:
-        record = run_experiment(experiment, directory, options, replace=replace, watch=view)
+        watch = _with_workers(view, screen.print)
+        record = run_experiment(experiment, directory, options, replace=replace, watch=watch)
     for fault in record.facts["harness_faults"]:
         screen.print(f"tipover: {fault}", style="red")
     result = publish(directory, screen)
@@ -87,3 +123,53 @@ def _check(processes: int, mode: str, locustfile: Path | None) -> None:
         faults.append(Fault("--locustfile", "must be a file", str(locustfile)))
     if faults:
         raise ConfigurationError("the run cannot be started", faults)
+
+
+def _check_workers(
+    workers: int | None, bind: str | None, wait_s: float | None, processes: int, metrics_port: int | None
+) -> tuple[str, int]:
+    """Where workers come to; raises ``ConfigurationError`` if they cannot or are not wanted."""
+    from tipover.live.meeting_place import fault_in_binding, meeting_place
+
+    faults: list[Fault] = []
+    host, port = meeting_place("--bind", bind or _BIND, faults)
+    if workers is None:
+        for option, value in (("--bind", bind), ("--wait-for-workers", wait_s)):
+            if value is not None:
+                faults.append(Fault(option, "goes with --workers", value))
+    else:
+        faults += _faults_in_company(workers, wait_s, processes, metrics_port)
+        taken = fault_in_binding("--bind", host, port) if port else None
+        faults += [taken] if taken else []
+    if faults:
+        raise ConfigurationError("the run cannot be started", faults)
+    return host, port
+
+
+def _faults_in_company(
+    workers: int, wait_s: float | None, processes: int, metrics_port: int | None
+) -> Iterator[Fault]:
+    if not 1 <= workers <= _MOST_WORKERS:
+        yield Fault("--workers", f"must be a whole number from 1 to {_MOST_WORKERS}", workers)
+    if wait_s is not None and not 0 < wait_s <= _LONGEST_WAIT_S:
+        yield Fault("--wait-for-workers", f"must be over 0 and at most {_LONGEST_WAIT_S:g} s", wait_s)
+    if processes != 1:
+        yield Fault("--processes", "does not go with --workers: start more workers", processes)
+    if metrics_port is not None:
+        yield Fault(
+            "--metrics-port", "is each worker's own: tipover serve worker --metrics-port", metrics_port
+        )
+
+
+def _with_workers(watch: Callable[[ProgressFeed], None], say: Callable[[str], None]) -> Callable[..., None]:
+    """The same watch, and a line whenever another number of workers is waited for."""
+    said: tuple[int, int] | None = None
+
+    def both(feed: ProgressFeed) -> None:
+        nonlocal said
+        if feed.gathering is not None and feed.gathering != said:
+            said = here, wanted = feed.gathering
+            say(f"waiting for {wanted - here} of {wanted} workers")
+        watch(feed)
+
+    return both

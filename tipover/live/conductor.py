@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,13 +17,14 @@ from domain.experiment import Experiment
 from loadgen.destination import Destination
 from loadgen.gates import check_clients_can_be_shared
 from loadgen.limits import check_plan_fits
+from tipover.live.autoscaler import FleetKeeper
 from tipover.live.children import Child
 from tipover.live.kernel import read_listen_counters
 from tipover.live.progress import ProgressFeed
 from tipover.live.record import RunRecord
+from tipover.live.scraper import Scraper
 from tipover.live.target import TargetClient, check_given_target, start_own_target
 
-_SCRAPE_EVERY_S = 0.5
 _WATCH_EVERY_S = 0.1
 _START_WITHIN_S = 40.0
 _SILENCE_S = 5.0
@@ -36,7 +36,8 @@ class RunOptions:
     """How to run.
 
     ``target_url`` None starts our own service in ``mode``; ``metrics_port`` is where the generator's
-    metrics are served, with further workers on the ports after it.
+    metrics are served, with further workers on the ports after it. ``workers`` is how many workers started
+    elsewhere make the load instead of ``processes``; they come to ``bind`` within ``wait_s``.
     """
 
     processes: int = 1
@@ -45,6 +46,14 @@ class RunOptions:
     allowed_hosts: tuple[str, ...] = ()
     locustfile: Path | None = None
     metrics_port: int | None = None
+    workers: int | None = None
+    bind: tuple[str, int] = ("127.0.0.1", 5557)
+    wait_s: float = 60.0
+
+    @property
+    def shares(self) -> int:
+        """How many processes make the load."""
+        return self.workers or self.processes
 
 
 class Conductor:
@@ -76,7 +85,7 @@ class Conductor:
         try:
             with self._signals(), self._target() as (target, child):
                 self._load(target, child)
-            state = "interrupted" if self._interrupted else "finished"
+            state = "interrupted" if self._interrupted else "failed" if self._refusal else "finished"
         except InvalidRunError as error:
             record.fault(str(error))
         finally:
@@ -115,7 +124,7 @@ class Conductor:
 
     def _load(self, target: TargetClient, target_child: Child | None) -> None:
         read_end, write_end = os.pipe()
-        feed = ProgressFeed(self._options.processes)
+        feed = ProgressFeed(self._options.shares)
         try:
             generator = Child(
                 "generator",
@@ -127,11 +136,20 @@ class Conductor:
             os.close(write_end)
         with generator:
             feed.follow(read_end)
-            scraper = _Scraper(target, self._record, feed) if self._record.facts["target"]["own"] else None
+            scraper = Scraper(target, self._record, feed) if self._record.facts["target"]["own"] else None
+            keeper = FleetKeeper(
+                self._experiment,
+                self._record,
+                target,
+                restores=target_child is None,
+                allowed_hosts=self._options.allowed_hosts,
+            )
             try:
-                self._follow(feed, generator, target, target_child)
+                self._follow(feed, generator, target, target_child, keeper)
             finally:
+                keeper.terminate()
                 generator.stop()
+                keeper.stop()
                 if scraper:
                     target.cancel_orders()
                     scraper.stop()
@@ -149,21 +167,31 @@ class Conductor:
             "--headless",
             "--only-summary",
         ]
-        command += ["--users", str(options.processes), "--spawn-rate", "100", "--host", url]
+        command += ["--users", str(options.shares), "--spawn-rate", "100", "--host", url]
         command += ["--experiment", str(self._record.experiment_path), "--out", str(self._record.directory)]
         command += ["--progress-fd", str(progress_fd)]
         if options.metrics_port is not None:
             command += ["--metrics-port", str(options.metrics_port)]
         if options.allowed_hosts:
             command += ["--allow-host", ",".join(options.allowed_hosts)]
-        if options.processes > 1:
+        if options.workers is not None:
+            host, at = options.bind
+            command += ["--master", "--master-bind-host", host, "--master-bind-port", str(at)]
+            command += ["--expect-workers", str(options.workers), "--workers", str(options.workers)]
+            command += ["--wait-for-workers", repr(options.wait_s)]
+        elif options.processes > 1:
             port = str(_free_port())
             command += ["--processes", str(options.processes), "--master-bind-host", "127.0.0.1"]
             command += ["--master-bind-port", port, "--master-port", port]
         return command
 
     def _follow(
-        self, feed: ProgressFeed, generator: Child, target: TargetClient, target_child: Child | None
+        self,
+        feed: ProgressFeed,
+        generator: Child,
+        target: TargetClient,
+        target_child: Child | None,
+        keeper: FleetKeeper,
     ) -> None:
         """Watch until the load is over; whatever ends it early is noted."""
         begun = time.monotonic()
@@ -178,10 +206,12 @@ class Conductor:
             if start_s is not None and not scheduled:
                 scheduled = True
                 self._record.facts["start_monotonic_s"] = start_s
+                self._record.facts["generators"] = feed.generators
                 self._record.write()
                 if self._record.facts["target"]["own"]:
                     target.schedule_capacity(self._experiment, start_s)
-            fault = self._fault_now(feed, begun, target_child)
+                keeper.begin(start_s)
+            fault = self._fault_now(feed, begun, target_child) or keeper.fault_now()
             if fault:
                 self._record.fault(fault)
                 return
@@ -194,8 +224,9 @@ class Conductor:
             return f"generator worker {silent} died or hung: nothing heard from it for {_SILENCE_S:g} s"
         start_s = feed.start_monotonic_s
         if start_s is None:
-            if time.monotonic() - begun > _START_WITHIN_S:
-                return f"the generator did not start within {_START_WITHIN_S:g} s; see generator.log"
+            allowed_s = _START_WITHIN_S + (self._options.wait_s if self._options.workers else 0.0)
+            if time.monotonic() - begun > allowed_s:
+                return f"the generator did not start within {allowed_s:g} s; see generator.log"
             return None
         allowed_s = self._live.duration_s + self._live.client.timeout_s + _OVERTIME_S
         if time.monotonic() - start_s > allowed_s:
@@ -217,41 +248,6 @@ class Conductor:
             self._record.fault(f"the generator ended early: {reason}")
 
 
-class _Scraper:
-    """Reads our own target's state twice a second and writes it down."""
-
-    def __init__(self, target: TargetClient, record: RunRecord, feed: ProgressFeed) -> None:
-        self._target = target
-        self._record = record
-        self._feed = feed
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._scrape, name="scraper", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Scrape once more, for the end of the run, and stop."""
-        self._over.set()
-        self._thread.join(10)
-        self._record.facts["final_server_state"] = self._once()
-
-    def _scrape(self) -> None:
-        while not self._over.wait(_SCRAPE_EVERY_S):
-            try:
-                self._once()
-            except OSError as error:
-                self._record.fault(f"server.jsonl could not be written: {error}")
-                return
-
-    def _once(self) -> dict[str, object] | None:
-        start_s = self._feed.start_monotonic_s
-        # Our clock, not the target's: it may be on another machine. The middle of the exchange is closest.
-        asked_s = time.monotonic()
-        state = self._target.state()
-        if state is not None and start_s is not None:
-            self._record.add_server_state((asked_s + time.monotonic()) / 2 - start_s, state)
-        return state
-
-
 def _free_port() -> int:
     """A port of 127.0.0.1 that was free a moment ago, for Locust's master and workers to meet on."""
     with socket.socket() as probe:
@@ -260,13 +256,12 @@ def _free_port() -> int:
 
 
 def _check_beforehand(experiment: Experiment, options: RunOptions) -> None:
-    check_clients_can_be_shared(experiment.client, options.processes)
-    if options.target_url is None:
-        check_plan_fits(experiment, "127.0.0.1", options.processes)
-        return
-    destination = Destination(options.target_url, options.allowed_hosts)
-    check_plan_fits(experiment, destination.ip, options.processes)
-    check_given_target(TargetClient(destination), experiment)
+    check_clients_can_be_shared(experiment.client, options.shares)
+    destination = Destination(options.target_url or "http://127.0.0.1", options.allowed_hosts)
+    if options.workers is None:  # workers elsewhere look for themselves, each with its own sockets
+        check_plan_fits(experiment, destination.ip, options.processes)
+    if options.target_url is not None:
+        check_given_target(TargetClient(destination), experiment)
 
 
 def run_experiment(
@@ -282,6 +277,6 @@ def run_experiment(
     Raises ``ConfigurationError`` before anything is started, contacted or written if it cannot be run.
     """
     _check_beforehand(experiment, options)
-    record = RunRecord(directory, experiment, workers=options.processes, replace=replace)
+    record = RunRecord(directory, experiment, workers=options.shares, replace=replace)
     Conductor(experiment, record, options, watch).run()
     return record

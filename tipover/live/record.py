@@ -27,7 +27,7 @@ _CONTENT = (
     "attempts", "generator", "plots", "run.json", "experiment.json", "server.jsonl", "series.parquet",
     "summary.json", "report.html", "junit.xml", "target.log", "generator.log",
     "plan.json", "trigger-lines.jsonl", "trigger.json", "trigger.html", "trigger.md", "audit.jsonl",
-    "guards.jsonl",
+    "guards.jsonl", "autoscaler.jsonl", "autoscaler.log",
 )  # fmt: skip
 _REPORTED_PACKAGES = ("tipover", "locust", "gevent", "httptools", "aiohttp", "numpy", "pyarrow")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import math
 import select
 import subprocess
 import time
@@ -83,6 +84,25 @@ class TargetClient:
         with contextlib.suppress(OSError, http.client.HTTPException):
             self.request("DELETE", "/control")
 
+    def scale(self) -> dict[str, Any] | None:
+        """How many pods there are and come; None if this service does not take orders for pods."""
+        try:
+            status, body = self.request("GET", "/scale")
+            found = json.loads(body) if status == 200 else None
+        except (OSError, http.client.HTTPException, ValueError):
+            return None
+        return found if isinstance(found, dict) and isinstance(found.get("replicas"), int) else None
+
+    def replicas(self) -> int | None:
+        """The pods ordered, ready or not."""
+        scale = self.scale()
+        return None if scale is None else int(scale["replicas"])
+
+    def set_replicas(self, replicas: int) -> None:
+        """Order so many pods; a target that is gone needs none."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            self.request("PUT", "/scale", {"replicas": replicas})
+
     def _control(self, change: dict[str, float]) -> None:
         try:
             status, body = self.request("PUT", "/control", change)
@@ -107,6 +127,11 @@ def start_own_target(experiment: Experiment, log: Path, mode: str) -> tuple[Chil
         arguments += ["--shape", repr(service.service_time.shape)]
     arguments += ["--seed", str(experiment.run.seed), "--mode", mode]
     arguments += ["--admission", json.dumps(_live_admission(experiment))]
+    if service.routing != "shared":
+        arguments += ["--routing", service.routing]
+    fleet = experiment.live().fleet
+    if fleet is not None:
+        arguments += ["--dead-time", repr(fleet.dead_time_s)]
     child = Child("target", arguments, log, stdout=subprocess.PIPE)
     try:
         return child, TargetClient(Destination(_announced_url(child)))
@@ -151,6 +176,8 @@ def check_given_target(client: TargetClient, experiment: Experiment) -> None:
     client.check_answers()
     state = client.state()
     changes_capacity = any(p.capacity_factor != 1.0 for p in experiment.demand.phases)
+    if experiment.fleet is not None:
+        _check_scales(client, experiment)
     if state is None:
         if changes_capacity:
             raise ConfigurationError(
@@ -162,6 +189,30 @@ def check_given_target(client: TargetClient, experiment: Experiment) -> None:
     if changes_capacity and abs(state["now_monotonic_s"] - time.monotonic()) > _SAME_CLOCK_S:
         rule = "runs on another machine's clock, so its capacity cannot be changed at exact times"
         faults.append(Fault("target", rule, client.url))
+    if faults:
+        raise ConfigurationError(f"the target at {client.url} cannot serve this scenario", faults)
+
+
+def _check_scales(client: TargetClient, experiment: Experiment) -> None:
+    """Raise ``ConfigurationError`` if a target cannot be sized as the scenario's fleet, or is being sized."""
+    live = experiment.live()
+    assert live.fleet is not None
+    assert live.service is not None
+    scale = client.scale()
+    if scale is None:
+        raise ConfigurationError(
+            f"this scenario has a [fleet], and the target at {client.url} takes no orders for pods "
+            "(GET /scale); only `tipover serve target` does"
+        )
+    faults = []
+    if scale["replicas"] != live.service.pods:
+        rule = f"must be the scenario's {live.service.pods} when a run begins"
+        faults.append(Fault("replicas", rule, scale["replicas"]))
+    if scale.get("starting"):
+        faults.append(Fault("starting", "must be none when a run begins", scale["starting"]))
+    if not math.isclose(scale.get("dead_time_s", 0.0), live.fleet.dead_time_s, rel_tol=1e-6, abs_tol=1e-6):
+        rule = f"must be the scenario's at its speed-up (--dead-time {live.fleet.dead_time_s:g})"
+        faults.append(Fault("dead_time_s", rule, scale.get("dead_time_s")))
     if faults:
         raise ConfigurationError(f"the target at {client.url} cannot serve this scenario", faults)
 
@@ -178,6 +229,10 @@ def _faults_in_fit(state: dict[str, Any], experiment: Experiment) -> list[Fault]
             f"(--pods {service.pods} --rate-per-pod {service.rate_per_pod:g})"
         )
         faults.append(Fault("capacity", rule, nominal))
+    routing = state.get("routing", "shared")
+    if routing != service.routing:
+        rule = f"must be the scenario's (--routing {service.routing})"
+        faults.append(Fault("routing", rule, routing))
     wanted = _live_admission(experiment)
     found = state.get("admission") or admission_to_json(Admission())
     if found != wanted:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from domain.experiment import Experiment, PlacedPhase
-from tipover.live.progress import ProgressFeed, Snapshot
+from tipover.live.progress import PodsSeen, ProgressFeed, Snapshot
 
 _LINE_EVERY_S = 5.0
 _RATES_OVER_S = 1.3
@@ -54,10 +54,16 @@ class LiveView:
         """Show the latest."""
         snapshot = feed.snapshot()
         if self._panel:
-            shown = self._picture(snapshot) if snapshot else Text("starting the generator …")
+            shown = (
+                self._picture(snapshot, self._pods(feed)) if snapshot else Text("starting the generator …")
+            )
             self._panel.update(shown, refresh=True)
         elif snapshot:
-            self._line(snapshot)
+            self._line(snapshot, self._pods(feed))
+
+    def _pods(self, feed: ProgressFeed) -> PodsSeen | None:
+        """The pods of an autoscaled fleet; None where their number is settled."""
+        return feed.pods if self._experiment.fleet is not None else None
 
     def _phase(self, t_s: float) -> PlacedPhase:
         for placed in self._live_phases:
@@ -65,7 +71,7 @@ class LiveView:
                 return placed
         return self._live_phases[-1]
 
-    def _line(self, snapshot: Snapshot) -> None:
+    def _line(self, snapshot: Snapshot, pods: PodsSeen | None) -> None:
         placed = self._phase(snapshot.t_s)
         now = time.monotonic()
         if placed.phase.name == self._last_phase and now - self._last_line_s < _LINE_EVERY_S:
@@ -78,10 +84,10 @@ class LiveView:
         self._console.print(
             f"{placed.phase.name:<12} {left_s:5.0f} s left  demand {snapshot.demand_per_s:6.0f}/s  "
             f"ingress {snapshot.ingress_per_s:6.0f}/s  goodput {snapshot.goodput_per_s:6.0f}/s  "
-            f"{snapshot.state}",
+            f"{'' if pods is None else f'pods {_pods_in_words(pods):<8}  '}{snapshot.state}",
         )
 
-    def _picture(self, snapshot: Snapshot) -> Group:
+    def _picture(self, snapshot: Snapshot, pods: PodsSeen | None) -> Group:
         placed = self._phase(snapshot.t_s)
         end_s = self._live_phases[-1].end_s
         speedup = self._experiment.run.speedup
@@ -96,7 +102,7 @@ class LiveView:
         grid.add_row(
             "time left", f"{max(end_s - snapshot.t_s, 0):.0f} s" + (scenario if speedup != 1 else "")
         )
-        peak = max(snapshot.ingress_per_s, snapshot.demand_per_s, self._capacity or 0.0, 1.0)
+        peak = max(snapshot.ingress_per_s, snapshot.demand_per_s, self._capacity(pods) or 0.0, 1.0)
         for name, value, style in (
             ("demand", snapshot.demand_per_s, "blue"),
             ("ingress", snapshot.ingress_per_s, "red"),
@@ -108,13 +114,24 @@ class LiveView:
             row = Table.grid(padding=(0, 1))
             row.add_row(bar, f"{value:.0f}/s")
             grid.add_row(name, row)
+        if pods is not None:
+            grid.add_row("pods", f"{pods.ready} ready" + _ordered_words(pods))
         grid.add_row("service", state)
         return Group(Text(self._experiment.title, style="bold"), grid)
 
-    @property
-    def _capacity(self) -> float | None:
+    def _capacity(self, pods: PodsSeen | None) -> float | None:
         service = self._experiment.service
-        return service.capacity_per_s if service else None
+        if service is None:
+            return None
+        return service.capacity_per_s if pods is None else pods.ready * service.rate_per_pod
+
+
+def _pods_in_words(pods: PodsSeen) -> str:
+    return str(pods.ready) if pods.ready == pods.ordered else f"{pods.ready} of {pods.ordered}"
+
+
+def _ordered_words(pods: PodsSeen) -> str:
+    return "" if pods.ready == pods.ordered else f", {pods.ordered} ordered"
 
 
 def _capacity_words(placed: PlacedPhase) -> str:

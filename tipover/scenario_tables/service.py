@@ -12,6 +12,7 @@ from domain.codel import CoDel
 from domain.degradation import Degradation
 from domain.experiment import MAX_PODS, Service
 from domain.queue_order import Discipline
+from domain.routing import Routing
 from domain.service_time import DEFAULT_SHAPES, KINDS, SHAPE_RULES, ServiceTime, shape_is_valid
 from tipover.scenario_tables.base import (
     Count,
@@ -89,9 +90,12 @@ class DegradationTable(RuleTable):
 class ServiceTable(Table):
     """``[service]``: what is tipped over; absent when the target is somebody else's."""
 
-    pods: int = Field(ge=1, le=MAX_PODS, description="servers behind one queue")
+    pods: int = Field(ge=1, le=MAX_PODS, description="servers; at the start, if there is a [fleet]")
     rate_per_pod: Positive = Field(description="attempts/s of one pod")
     service_time: ServiceTimeValue = ServiceTime()
+    routing: Routing = stated(
+        Service, "routing", "one queue before all pods, or which pod's own queue is joined"
+    )
     discipline: Discipline = stated(Admission, "discipline", "which of those that wait is served next")
     standing: Count | None = Field(
         default=default(Admission, "standing"),
@@ -127,7 +131,7 @@ class ServiceTable(Table):
     def value(self) -> Service:
         """The service it describes."""
         settings = self.settings
-        own = {name: settings.pop(name) for name in ("pods", "rate_per_pod", "service_time")}
+        own = {name: settings.pop(name) for name in ("pods", "rate_per_pod", "service_time", "routing")}
         for name in ("codel", "limit", "degradation"):
             settings[name] = None if settings[name] is None else settings[name].value()
         return Service(**own, admission=Admission(**settings))
