@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from analysis.chance import is_band
 from analysis.estimators import Findings
+from analysis.fleets.checks import fleet_checks
 from analysis.leeway import TIMES, in_most_seeds, with_leeway
 from analysis.prediction import LAST_SHARE
 from analysis.result import Check, Measurement, Prediction
@@ -46,6 +47,7 @@ def compare(
         checks += _recovery_expected(experiment, measurement)
         checks.append(_demand(experiment, measurement, findings))
         checks += _banded(experiment, prediction, measurement, findings)
+        checks += fleet_checks(prediction, measurement)
         checks += _ingress_expected(experiment, measurement, findings)
         checks += _after_shed(experiment.expect, measurement)
         return tuple(with_leeway(check, prediction, speedup=experiment.run.speedup) for check in checks)
@@ -55,7 +57,8 @@ def compare(
         checks.append(_number(prediction, measurement, "amplification", AMPLIFICATION_TOLERANCE))
     checks.append(_demand(experiment, measurement, findings))
     tells_capacity = own_target or measurement.values.get("capacity_per_s") is not None
-    if experiment.service is not None and failing and tells_capacity:
+    # A fleet's own rate is checked with the validity of the run, its capacity by its pods.
+    if experiment.service is not None and experiment.fleet is None and failing and tells_capacity:
         completed = findings.samples.get("capacity_per_s", 0)
         works = squared_variation(experiment, completed)
         tolerance = _sampled(CAPACITY_TOLERANCE, completed, works)
@@ -64,6 +67,7 @@ def compare(
         checks += _ingress(experiment, measurement, findings)
     checks += _ingress_expected(experiment, measurement, findings)
     checks += _goodput(experiment, prediction, measurement)
+    checks += fleet_checks(prediction, measurement)
     checks += _after_shed(experiment.expect, measurement)
     checks += _shed_recovery(experiment, prediction, measurement)
     return tuple(with_leeway(check, prediction, speedup=experiment.run.speedup) for check in checks)
@@ -176,7 +180,7 @@ def _demand(experiment: Experiment, measurement: Measurement, findings: Findings
     jobs = findings.samples.get("demand_per_s", 0)
     return _check(
         "demand_per_s",
-        experiment.demand.arrival_rate_per_s,
+        experiment.watched_rate_per_s,
         measurement.values.get("demand_per_s"),
         _sampled(DEMAND_TOLERANCE, jobs),
         why=f"{jobs:,} jobs were due in the watch",
@@ -185,7 +189,7 @@ def _demand(experiment: Experiment, measurement: Measurement, findings: Findings
 
 def _ingress(experiment: Experiment, measurement: Measurement, findings: Findings) -> Iterator[Check]:
     """Attempts per second of a trapped service, against Aλ."""
-    predicted = experiment.client.amplification * experiment.demand.arrival_rate_per_s
+    predicted = experiment.client.amplification * experiment.watched_rate_per_s
     if measurement.outcome != "trapped" or not math.isfinite(predicted):
         return  # there is nothing that could have settled; the check of the outcome says the rest
     tolerance = _ingress_tolerance(experiment, findings)

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.estimators import Findings, retry_span_s
+from analysis.fleets.rest import at_rest
 from analysis.spread import dispersion, failing_variance_per_s, squared_variation
 from analysis.trace import Attempts
 from analysis.trap import attempts_a_job
@@ -129,12 +130,20 @@ def drift_of(
     """
     in_watch = start_s >= findings.watch.start_s and end_s <= findings.watch.end_s
     ratio = _amplified_utilization(findings) if in_watch else None
+    capacity = None if findings.live.service is None else findings.live.service.capacity_per_s
     t, backlog = server["t_s"].to_numpy(), server["backlog_s"].to_numpy()
+    rest = at_rest(server, findings.live, start_s, end_s)
+    if rest is not None and findings.live.service is not None:
+        # Work is told over the capacity of its moment; a trend needs one capacity for all.
+        start_s, capacity = rest.since_s, rest.pods * findings.live.service.rate_per_pod
+        backlog = backlog * server["pods"].to_numpy() / rest.pods
     inside = (t >= start_s) & (t <= end_s) & np.isfinite(backlog)
     known = ratio is not None or bool(inside.any())
     level = float(backlog[inside][-1]) - findings.live.client.timeout_s if inside.any() else None
     inside &= t >= settled_from_s(findings.live, start_s)
-    slope = _slope(attempts, findings.live, t[inside], backlog[inside])
+    slope = (
+        None if capacity is None else _slope(attempts, findings.live, t[inside], backlog[inside], capacity)
+    )
     return Drift(ratio, slope, level, known)
 
 
@@ -164,13 +173,14 @@ def _slope(
     live: Experiment,
     t_s: np.ndarray[tuple[int], np.dtype[np.float64]],
     backlog_s: np.ndarray[tuple[int], np.dtype[np.float64]],
+    capacity_per_s: float,
 ) -> Estimate | None:
     """Change of the backlog from end to end ± √((A²λ+c²C)/length)/C, λ as measured in the same time.
 
     End to end is the best that can be made of a random walk. None below 5 timeouts (less a scrape or two).
     """
-    service, client = live.service, live.client
-    if service is None or t_s.size < 2 or t_s[-1] - t_s[0] < 0.8 * SLOPE_TIMEOUTS * client.timeout_s:
+    client = live.client
+    if t_s.size < 2 or t_s[-1] - t_s[0] < 0.8 * SLOPE_TIMEOUTS * client.timeout_s:
         return None
     length = float(t_s[-1] - t_s[0])
     due = attempts.job_planned_s
@@ -178,10 +188,10 @@ def _slope(
     variance = failing_variance_per_s(
         live,
         arrival_rate_per_s=jobs / length,
-        capacity_per_s=service.capacity_per_s,
-        squared_variation=_works(live, service.capacity_per_s * length),
+        capacity_per_s=capacity_per_s,
+        squared_variation=_works(live, capacity_per_s * length),
     )
-    error = math.sqrt(variance / length) / service.capacity_per_s
+    error = math.sqrt(variance / length) / capacity_per_s
     return Estimate(float(backlog_s[-1] - backlog_s[0]) / length, error)
 
 

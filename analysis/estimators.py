@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.episodes import Episode, Window, find_episodes, last_failure_s
+from analysis.fleets.figures import fleet_values
+from analysis.fleets.pod_path import PodPath
 from analysis.prediction import LAST_SHARE
 from analysis.result import QUANTITIES, Values
 from analysis.trace import Attempts
@@ -51,7 +53,10 @@ def measure(attempts: Attempts, server: pd.DataFrame, experiment: Experiment) ->
     samples: dict[str, int] = {}
     values: Values = dict.fromkeys(QUANTITIES)
     values["demand_per_s"] = _demand_per_s(attempts, watch, samples)
-    values["capacity_per_s"] = _capacity_per_s(server, live, samples)
+    if experiment.fleet is not None:
+        path = _pod_path(server, experiment)
+        values |= fleet_values(experiment, path, _lost(attempts, live) * experiment.run.speedup)
+    values["capacity_per_s"] = _capacity_per_s(server, live, samples, values["settled_pods"])
     values["amplification"] = _amplification(attempts, live, episodes, samples)
     values["ingress_per_s"] = _settled_ingress_per_s(attempts, live, watch, episodes, samples)
     values["goodput_ratio"] = _goodput_ratio(attempts, watch, samples)
@@ -112,35 +117,61 @@ def _demand_per_s(attempts: Attempts, watch: Window, samples: dict[str, int]) ->
     return jobs / length if length > 0 and jobs else None
 
 
-def _capacity_per_s(server: pd.DataFrame, live: Experiment, samples: dict[str, int]) -> float | None:
+def _pod_path(server: pd.DataFrame, experiment: Experiment) -> PodPath | None:
+    """The pods that served, in scenario time, as far as the target told."""
+    return PodPath.of_reports(
+        server["t_s"].to_numpy() * experiment.run.speedup, server["pods"].to_numpy(dtype=np.float64)
+    )
+
+
+def _lost(attempts: Attempts, live: Experiment) -> float:
+    """Jobs due in the watch less the answers in time that arrived in it."""
+    start, end = live.watch
+    due = attempts.planned_s[attempts.first]
+    done = attempts.done_s[attempts.ok]
+    answers = int(((done >= start) & (done < end)).sum())
+    return float(((due >= start) & (due < end)).sum() - answers)
+
+
+def _capacity_per_s(
+    server: pd.DataFrame, live: Experiment, samples: dict[str, int], settled_pods: float | None
+) -> float | None:
     """Completions while every pod was busy over the time they were, in the whole run at full capacity.
+
+    Of a fleet that of one pod, times the pods at the end of the watch.
+
 
     Whether the pods are busy is known before the next service is drawn, so that selects no services and
     the ratio is unbiased but for the last, unfinished ones (optional stopping, Wald's identity). To
     look at the episodes alone would select: a short failure begins because services happen to be slow.
     """
-    rate, completed = saturated_rate(server, [(0.0, live.duration_s)])
+    per_pod = live.fleet is not None
+    rate, completed = saturated_rate(server, [(0.0, live.duration_s)], per_pod=per_pod)
     samples["capacity_per_s"] = 0 if rate is None else completed
-    return rate
+    if not per_pod or rate is None:
+        return rate
+    return None if settled_pods is None else rate * settled_pods
 
 
 def saturated_rate(
-    server: pd.DataFrame, windows: list[tuple[float, float]], least: int = 30
+    server: pd.DataFrame, windows: list[tuple[float, float]], least: int = 30, *, per_pod: bool = False
 ) -> tuple[float | None, int]:
     """Completions/s while saturated between scrapes at unchanged full capacity, and how many there were.
 
-    None with fewer than ``least`` completions.
+    ``per_pod``: of each pod, between scrapes that saw the same number of them. None with fewer than
+    ``least`` completions.
     """
     if len(server) < 2:
         return None, 0
     t = server["t_s"].to_numpy()
+    pods = server["pods"].to_numpy() if per_pod else np.ones(len(server))
     full = server["capacity_factor"].fillna(1.0).to_numpy() == 1.0
-    usable = full[1:] & full[:-1]
+    usable = full[1:] & full[:-1] & (pods[1:] == pods[:-1])
     inside = np.zeros(usable.shape, dtype=np.bool_)
     for start, end in windows:
         inside |= (t[:-1] >= start) & (t[1:] <= end)
     usable &= inside
-    busy = np.diff(server["saturated_s"].to_numpy())[usable]
+    busy = (np.diff(server["saturated_s"].to_numpy()) * pods[1:])[usable]
     done = np.diff(server["saturated_completed"].to_numpy())[usable]
     seconds, completed = float(np.nansum(busy)), int(np.nansum(done))
     if completed < least or seconds <= 0:

@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis import laws
+from analysis.fleets.figures import fleet_values
+from analysis.fleets.pod_path import PodPath
 from analysis.fluid import first_late_s, fluid_trace, last_late_s
 from analysis.result import QUANTITIES, FluidTrace, Outcome, Prediction, Values
+from analysis.seeds import can_be_simulated
 from analysis.spread import passage_sd_s
 from domain.errors import ConfigurationError
 from domain.experiment import Demand, Experiment, Service
@@ -23,12 +26,23 @@ SLACK_FLOOR = 20.0
 FOREIGN_NOTE = (
     "The service is not ours, so its capacity is not known: there is no prediction, only measurement."
 )
+DEFENDED_FLEET_NOTE = (
+    "Budgets, breakers, deadlines or the service's own defences under an autoscaler are beyond the fluid "
+    "model and the simulation of fleets: there is no prediction, only measurement."
+)
+ROUTED_NOTE = (
+    "The fluid model is that of one queue for all pods. With a queue for each ({routing}) some pods "
+    "stand idle "
+    "while others have work, so the service is somewhat slower than predicted, and no seeds are simulated."
+)
 LONGEST_LOOK_AHEAD = 200.0
 """How many times its own length a run is extended to find a recovery that comes after its end."""
+FLEET_TURNS = 10.0
+"""A fleet is looked at for so many of its delays beyond the watch, to see whether it comes to rest well."""
 
 
 def watch_capacity_per_s(experiment: Experiment, service: Service) -> float:
-    """C in the last phase of the watch, attempts/s."""
+    """C of the service's own pods in the last phase of the watch, attempts/s."""
     start, end = experiment.watch
     factors = [
         p.phase.capacity_factor for p in experiment.placed_phases if start <= p.start_s and p.end_s <= end
@@ -47,27 +61,33 @@ def predict(experiment: Experiment) -> Prediction:
     if service is None:
         return _foreign(experiment)
     if experiment.is_defended:
-        return _left_to_simulation(experiment, service)
+        return _defended(experiment, service)
     trace = fluid_trace(experiment)
     story = _Story.of(experiment, service, trace)
     values = _values(story)
     sd = None
-    if story.recovered_at_s is not None and story.first_late_s is not None:
-        sd = passage_sd_s(experiment, first_late_s=story.first_late_s, passage_s=story.recovered_at_s)
+    at_s = story.recovered_at_s if experiment.fleet is None else None  # the diffusion's capacity is constant
+    if at_s is not None and story.first_late_s is not None:
+        sd = passage_sd_s(experiment, first_late_s=story.first_late_s, passage_s=at_s)
     return Prediction(story.outcome, values, trace, sd, tuple(_notes(story)))
 
 
-def _left_to_simulation(experiment: Experiment, service: Service) -> Prediction:
-    """What is known beforehand; the outcome and the rest come from seeds (``chance.with_bands``)."""
+def _defended(experiment: Experiment, service: Service) -> Prediction:
+    """What is known beforehand; the outcome and the rest come from seeds (``chance.with_bands``), if any."""
+    rate = experiment.watched_rate_per_s
+    if experiment.fleet is not None:
+        unknown: Values = {**dict.fromkeys(QUANTITIES), "demand_per_s": rate}
+        if can_be_simulated(experiment):
+            return Prediction(None, unknown, None, None, tuple(_warnings(experiment)), simulated=True)
+        return Prediction(None, unknown, None, None, (DEFENDED_FLEET_NOTE, *_warnings(experiment)))
     capacity = watch_capacity_per_s(experiment, service)
-    rate = experiment.demand.arrival_rate_per_s
     known = {"utilization": rate / capacity, "capacity_per_s": capacity, "demand_per_s": rate}
     values = {key: known.get(key) for key in QUANTITIES}
     return Prediction(None, values, None, None, tuple(_warnings(experiment)), simulated=True)
 
 
 def _foreign(experiment: Experiment) -> Prediction:
-    client, rate = experiment.client, experiment.demand.arrival_rate_per_s
+    client, rate = experiment.client, experiment.watched_rate_per_s
     known = {"amplification": None if experiment.is_defended else client.amplification, "demand_per_s": rate}
     return Prediction(None, {key: known.get(key) for key in QUANTITIES}, None, None, (FOREIGN_NOTE,))
 
@@ -87,8 +107,8 @@ class _Story:
     @classmethod
     def of(cls, experiment: Experiment, service: Service, trace: FluidTrace) -> _Story:
         start, end = experiment.watch
-        capacity = watch_capacity_per_s(experiment, service)
-        utilization = experiment.demand.arrival_rate_per_s / capacity
+        capacity = _capacity_at_end(experiment, service, trace)
+        utilization = experiment.watched_rate_per_s / capacity
         trap = laws.is_trap(experiment.client.amplification, utilization)
         first, last = first_late_s(trace, 0.0, end), last_late_s(trace, 0.0, end)
         quiet = min(SETTLED_TIMEOUTS * experiment.client.timeout_s, (end - start) / 2)
@@ -100,13 +120,17 @@ class _Story:
         else:
             outcome = "trapped" if trap else "undecided"
         at = last if outcome == "recovered" else None
-        if outcome == "undecided":
+        if experiment.fleet is not None and outcome in ("trapped", "undecided"):
+            # A fleet that is still growing may yet get out, whatever its pods at the end can do.
+            at = _fleets_recovery_s(experiment)
+            outcome = outcome if at is None else "undecided"
+        elif outcome == "undecided":
             at = _later_recovery_s(experiment, trace, capacity)
         return cls(experiment, trace, capacity, outcome, first, at)
 
     @property
     def utilization(self) -> float:
-        return self.experiment.demand.arrival_rate_per_s / self.capacity_per_s
+        return self.experiment.watched_rate_per_s / self.capacity_per_s
 
     @property
     def amplified_utilization(self) -> float:
@@ -122,6 +146,22 @@ class _Story:
         if self.recovered_at_s is None:
             return None
         return max(0.0, self.recovered_at_s - self.trigger[1])
+
+
+def _capacity_at_end(experiment: Experiment, service: Service, trace: FluidTrace) -> float:
+    """C at the end of the watch, of a fleet with the pods it has then."""
+    capacity = watch_capacity_per_s(experiment, service)
+    if experiment.fleet is None:
+        return capacity
+    return capacity * PodPath.of_fluid(trace).at(experiment.watch[1]) / service.pods
+
+
+def _fleets_recovery_s(experiment: Experiment) -> float | None:
+    """The last late attempt if the watch went on for some turns of the fleet; None if it fails still."""
+    fleet, timeout_s = experiment.fleet, experiment.client.timeout_s
+    assert fleet is not None
+    turn_s = fleet.dead_time_s + fleet.sync_period_s + fleet.cpu_window_s + fleet.rate_window_s
+    return _recovery_after_s(experiment, FLEET_TURNS * turn_s + 10 * timeout_s)
 
 
 def _later_recovery_s(experiment: Experiment, trace: FluidTrace, capacity: float) -> float | None:
@@ -140,6 +180,13 @@ def _later_recovery_s(experiment: Experiment, trace: FluidTrace, capacity: float
     extra = 1.2 * drain + 3 * in_flight * experiment.client.amplification + 10 * experiment.client.timeout_s
     if extra > LONGEST_LOOK_AHEAD * experiment.duration_s:
         return None
+    return _recovery_after_s(experiment, extra)
+
+
+def _recovery_after_s(experiment: Experiment, extra: float) -> float | None:
+    """The last late attempt if the last phase of the watch went on for ``extra`` seconds; None if it fails
+    still."""
+    end = experiment.watch[1]
     kept = [p.phase for p in experiment.placed_phases if p.end_s <= end]
     if not kept:
         return None
@@ -157,7 +204,7 @@ def _later_recovery_s(experiment: Experiment, trace: FluidTrace, capacity: float
 def _values(story: _Story) -> Values:
     experiment = story.experiment
     start, end = experiment.watch
-    rate = experiment.demand.arrival_rate_per_s
+    rate = experiment.watched_rate_per_s
     trapped = story.outcome in ("trapped", "undecided")
     amplification = experiment.client.amplification
     ingress = laws.trapped_ingress_per_s(amplification, rate) if trapped else rate
@@ -173,7 +220,18 @@ def _values(story: _Story) -> Values:
         "recovery_s": story.recovery_s,
         "goodput_ratio": _goodput_ratio(story.trace, end - LAST_SHARE * (end - start), end),
         "shed_recovery_s": _shed_recovery_s(experiment, story.trace),
+        **_fleet_values(experiment, story.trace),
     }
+
+
+def _fleet_values(experiment: Experiment, trace: FluidTrace) -> Values:
+    if experiment.fleet is None:
+        return fleet_values(experiment, None, None)
+    start, end = experiment.watch
+    inside = (trace.t_s >= start) & (trace.t_s < end)
+    step_s = float(trace.t_s[1] - trace.t_s[0])
+    lost = float((trace.demand_per_s[inside] - trace.goodput_per_s[inside]).sum()) * step_s
+    return fleet_values(experiment, PodPath.of_fluid(trace), lost)
 
 
 def _goodput_ratio(trace: FluidTrace, start_s: float, end_s: float) -> float | None:
@@ -197,12 +255,15 @@ def _shed_recovery_s(experiment: Experiment, trace: FluidTrace) -> float | None:
 def _notes(story: _Story) -> Iterable[str]:
     yield from _warnings(story.experiment)
     if story.outcome == "undecided":
-        after = "" if story.recovery_s is None else f" about {story.recovery_s:.0f} s after the trigger"
+        cause = "trigger" if story.experiment.step_s is None else "step"
+        after = "" if story.recovery_s is None else f" about {story.recovery_s:.0f} s after the {cause}"
         yield f"Recovery is predicted{after}, after the watch has ended: watch longer to see it."
 
 
 def _warnings(experiment: Experiment) -> Iterable[str]:
     live = experiment.live()
+    if experiment.service is not None and experiment.service.routing != "shared":
+        yield ROUTED_NOTE.format(routing=experiment.service.routing)
     slack = live.timeout_slack
     if slack is not None and slack < SLACK_FLOOR:
         yield (

@@ -22,19 +22,32 @@ Floats = NDArray[np.float64]
 Outcome = Literal["healthy", "recovered", "trapped", "undecided"]
 
 QUANTITIES: dict[str, tuple[str, str]] = {
-    "utilization": ("1", "ρ: first attempts over capacity, in the watch"),
+    "utilization": ("1", "ρ: first attempts over capacity, in the watch; of a fleet, at its end"),
     "amplification": ("1", "A: attempts per job due while the service fails, answered or not"),
     "amplified_utilization": ("1", "Aρ: trapped for ever iff at least 1, where all is served in turn"),
-    "capacity_per_s": ("attempts/s", "C: what the service completes when saturated"),
+    "capacity_per_s": (
+        "attempts/s",
+        "C: what the service completes when saturated; of a fleet, with the pods at the end of the watch",
+    ),
     "demand_per_s": ("jobs/s", "λ: first attempts per second in the watch"),
     "ingress_per_s": ("attempts/s", "all attempts per second, settled, in the watch"),
     "failed_after_s": ("s", "from the start of the trigger to the first attempt that fails for good"),
-    "recovery_s": ("s", "from the end of the trigger to the last failing attempt of the episode"),
+    "recovery_s": (
+        "s",
+        "from the end of the trigger, or a step of demand that stays, to the last failing attempt of "
+        "the episode",
+    ),
     "goodput_ratio": ("1", "jobs answered in time over jobs, in the last fifth of the watch"),
     "shed_recovery_s": ("s", "from the start of shedding to the last failing attempt"),
+    "peak_pods": ("pods", "most pods of the fleet that served at once, from the step of demand on"),
+    "settled_pods": ("pods", "pods of the fleet that serve at the end of the watch"),
+    "capacity_met_s": ("s", "from the step of demand until as much capacity serves"),
+    "over_provisioning": ("1", "max N/N*: most pods over those the demand needs at the target utilization"),
+    "lost_s": ("s", "jobs due from the step on and not answered in time, in seconds of that demand"),
+    "pod_seconds": ("pod·s", "pods that serve times how long, in the watch: what the fleet costs"),
 }
 """Keys of ``Prediction.values`` and ``Measurement.values``, with unit and meaning. A value is None when
-it does not apply (no failure, capacity not known)."""
+it does not apply (no failure, capacity not known, no fleet)."""
 
 Values = dict[str, float | None]
 
@@ -135,7 +148,7 @@ class RunResult:
     ``ingress_per_s``, ``goodput_per_s``, ``success_ratio`` (jobs planned in the bucket that were
     answered in time), ``amplification`` (attempts per job planned in the bucket), ``latency_p50_s``,
     ``latency_p95_s`` (from the planned start of each attempt), ``wait_s`` (backlog the server reports;
-    NaN when it reports none).
+    NaN when it reports none), ``pods`` (ready) and ``replicas`` (ordered) that it reports.
     ``attempts_sample`` has at most some ten thousand attempts: ``planned_s, latency_s, outcome``.
     """
 
@@ -154,3 +167,5 @@ class RunResult:
     series: pd.DataFrame
     attempts_sample: pd.DataFrame
     totals: dict[str, int] = field(default_factory=dict)
+    decisions: pd.DataFrame | None = None
+    """What the autoscaler decided (``analysis.fleets.decisions``); None where there is no record of it."""

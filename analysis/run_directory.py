@@ -35,6 +35,8 @@ SERVER_COLUMNS = (
     "clock_lag_max_s",
     "refused_sockets",
     "listen_drops",
+    "replicas",
+    "starting",
 )
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from domain.budgets.none import NoBudget
+from domain.budgets.ratio import RATIO_RESERVE, RatioBudget
 from domain.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -58,15 +61,36 @@ def fluid_attempts(experiment: Experiment, trace: FluidTrace | None) -> float:
 def affordable_seeds(experiment: Experiment, attempts: float) -> int:
     """How many seeds ``attempts`` in all allow: ``FEWEST_SEEDS`` to ``MOST_SEEDS``, or 0.
 
-    Also 0 when the capacity is not known, since nothing can be simulated then. Of a defended experiment
-    the seeds are the prediction, so it is never 0.
+    Also 0 when nothing can be simulated. Of a defended experiment the seeds are the prediction, so it is
+    never 0 where they can be.
     """
-    if experiment.service is None:
+    if not can_be_simulated(experiment):
         return 0
     seeds = int(min(MOST_SEEDS, attempts / max(expected_attempts(experiment), 1.0)))
     if experiment.is_defended:
         return max(seeds, FEWEST_SEEDS)
     return seeds if seeds >= FEWEST_SEEDS else 0
+
+
+def can_be_simulated(experiment: Experiment) -> bool:
+    """Whether the capacity is known and the simulation knows such a service: all pods behind one queue, and
+    of a fleet no cuts of capacity and no defence but one ratio budget of all clients together."""
+    service = experiment.service
+    if service is None or service.routing != "shared":
+        return False
+    cut = any(phase.capacity_factor != 1.0 for phase in experiment.demand.phases)
+    if experiment.fleet is None:
+        return True
+    return not cut and not (experiment.is_defended and not _has_ratio_only(experiment))
+
+
+def _has_ratio_only(experiment: Experiment) -> bool:
+    """Whether a ratio budget, as the fast kernel has it, is all that client and service defend with."""
+    client = experiment.client
+    if not isinstance(client.budget, RatioBudget) or client.budget.reserve != RATIO_RESERVE:
+        return False
+    unbounded = replace(experiment, client=replace(client, budget=NoBudget()))
+    return client.clients == 1 and client.on_refusal == "give-up" and not unbounded.is_defended
 
 
 def seeds_of(experiment: Experiment, count: int) -> range:

@@ -25,6 +25,8 @@ COLUMNS = (
     "latency_p50_s",
     "latency_p95_s",
     "wait_s",
+    "pods",
+    "replicas",
 )
 
 
@@ -71,6 +73,8 @@ def build_series(attempts: Attempts, server: pd.DataFrame, experiment: Experimen
             "latency_p50_s": p50 * scale,
             "latency_p95_s": p95 * scale,
             "wait_s": _mean(server["t_s"].to_numpy(), server["backlog_s"].to_numpy(), edges) * scale,
+            "pods": _mean(server["t_s"].to_numpy(), server["pods"].to_numpy(), edges),
+            "replicas": _mean(server["t_s"].to_numpy(), server["replicas"].to_numpy(), edges),
         }
     )
 

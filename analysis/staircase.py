@@ -33,6 +33,11 @@ class Staircase:
         i = np.clip(np.searchsorted(self.knots_s, t_s, side="right") - 1, 0, None)
         return np.asarray(self.totals[i] + self.rates[i] * (t_s - self.knots_s[i]), dtype=np.float64)
 
+    def rate_at(self, t_s: Floats) -> Floats:
+        """The rate from each time on (shape kept)."""
+        i = np.clip(np.searchsorted(self.knots_s, t_s, side="right") - 1, 0, None)
+        return np.asarray(self.rates[i], dtype=np.float64)
+
     def when(self, total: Floats) -> Floats:
         """The first time at which the integral reaches each total; inf where it never does."""
         i = np.clip(np.searchsorted(self.totals, total, side="left") - 1, 0, None)

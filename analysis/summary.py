@@ -12,10 +12,11 @@ from typing import Any
 from analysis.chance import to_json, with_bands
 from analysis.comparison import compare, confirmed
 from analysis.estimators import measure
+from analysis.fleets.decisions import read_decisions
 from analysis.prediction import predict
 from analysis.result import Check, Prediction, RunResult, Values
 from analysis.run_directory import read_run_directory
-from analysis.seeds import affordable_seeds, cores_that_fit, expected_bytes, seeds_of
+from analysis.seeds import affordable_seeds, can_be_simulated, cores_that_fit, expected_bytes, seeds_of
 from analysis.series import build_series, sample_attempts
 from analysis.simulation.bands import simulate_bands
 from analysis.trace import OUTCOMES, Attempts, read_trace
@@ -51,6 +52,7 @@ def analyse(directory: Path | str, *, seeds: int | None = None) -> RunResult:
     measurement = judge(attempts, files.server, experiment, findings)
     checks = compare(experiment, prediction, measurement, findings, own_target=files.owns_target)
     validity = assess(files, trace)
+    decisions, unread = read_decisions(directory, experiment.run.speedup)
     return RunResult(
         directory=str(directory),
         experiment=experiment,
@@ -58,7 +60,7 @@ def analyse(directory: Path | str, *, seeds: int | None = None) -> RunResult:
         outcome=measurement.outcome,
         valid=validity.valid,
         invalid_reasons=validity.reasons,
-        warnings=validity.warnings,
+        warnings=(*validity.warnings, *unread),
         confirmed=confirmed(experiment, checks) if validity.valid else None,
         prediction=prediction,
         measurement=measurement,
@@ -67,12 +69,13 @@ def analyse(directory: Path | str, *, seeds: int | None = None) -> RunResult:
         series=build_series(attempts, files.server, experiment),
         attempts_sample=sample_attempts(trace.attempts, experiment.run.speedup),
         totals=_totals(attempts, dict(trace.attempts["outcome"].value_counts())),
+        decisions=decisions,
     )
 
 
 def _predicted(experiment: Experiment, seeds: int | None) -> Prediction:
     prediction = predict(experiment)
-    if experiment.service is None or seeds == 0:
+    if not can_be_simulated(experiment) or seeds == 0:
         return prediction
     count = affordable_seeds(experiment, SIMULATED_ATTEMPTS) if seeds is None else seeds
     cores = cores_that_fit(expected_bytes(experiment))

@@ -72,7 +72,7 @@ def _number(data: Mapping[str, Any], name: str) -> float:
 def assess(files: RunFiles, trace: TraceFile | None = None) -> Validity:
     """Every reason and warning that a run directory gives; without a trace, all but those it gives."""
     live = files.experiment.live()
-    warnings = [*files.warnings, *_used_before(files.server, live)]
+    warnings = [*files.warnings, *_used_before(files.server, live), *_other_clocks(files.run)]
     reasons = list(_state(files.run))
     reasons += [f"The harness reports: {fault}" for fault in files.run.get("harness_faults") or []]
     reasons += _missing_workers(files.run, files.workers)
@@ -113,6 +113,18 @@ def _missing_workers(run: Mapping[str, Any], workers: tuple[dict[str, Any], ...]
     for worker in workers:
         if not worker.get("finished"):
             yield f"Generator worker {worker.get('worker')} did not finish: its final report is missing."
+
+
+def _other_clocks(run: Mapping[str, Any]) -> Iterator[str]:
+    generators = run.get("generators")
+    known = [g for g in generators if isinstance(g, Mapping)] if isinstance(generators, list) else []
+    others = [g for g in known if g.get("same_clock") is False]
+    if others:
+        hosts = ", ".join(sorted({str(g.get("host")) for g in others}))
+        yield (
+            f"{len(others)} of {len(known)} generator workers have another machine's clock ({hosts}): their "
+            "time zero is later by as long as the word of the start took to come, which is not measured."
+        )
 
 
 def generator_reasons(worker: Mapping[str, Any], timeout: float) -> Iterator[str]:
@@ -183,16 +195,18 @@ def _clock(server: pd.DataFrame, live: Experiment) -> Iterator[str]:
     refused = _refused_sockets(server)
     if refused > 0:
         yield f"The target had no descriptor for {refused} connections, so it could not accept them."
-    rate, completed = saturated_rate(server, [(0.0, float("inf"))])
+    service, per_pod = live.service, live.fleet is not None
+    rate, completed = saturated_rate(server, [(0.0, float("inf"))], per_pod=per_pod)
     if rate is None:
         return
-    setting = live.service.capacity_per_s
+    setting = service.rate_per_pod if per_pod else service.capacity_per_s
     variation = live.service.service_time.squared_variation_over(RARE * completed)
     allowed = max(RATE_TOLERANCE, RATE_SIGMAS * (variation / completed) ** 0.5)
     off = rate / setting - 1.0
     if abs(off) > allowed:
         yield (
-            f"The target served {rate:.4g} attempts/s when saturated instead of {setting:.4g}: "
+            f"The target served {rate:.4g} attempts/s {'a pod ' if per_pod else ''}when saturated instead of "
+            f"{setting:.4g}: "
             f"{off:+.1%}, over the limit of {allowed:.1%}."
         )
 

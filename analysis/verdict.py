@@ -17,6 +17,7 @@ from analysis.causes import not_working_before, other_cause
 from analysis.drift import SLOPE_TIMEOUTS, drift_of
 from analysis.episodes import Window, last_failure_s
 from analysis.estimators import Findings
+from analysis.fleets.rest import at_rest
 from analysis.result import Measurement, Outcome
 from analysis.trace import Attempts
 from domain.experiment import Experiment
@@ -60,7 +61,8 @@ def _outcome(
         evidence.append(f"Failing from {episode.start_s * scale:,.0f} s {ended}.")
     if not findings.failing_at_end:
         took = findings.values["recovery_s"] or 0.0
-        evidence.append(f"The last failing attempt was sent {took:,.0f} s after the trigger ended.")
+        since = "the trigger ended" if findings.live.step_s is None else "demand stepped up"
+        evidence.append(f"The last failing attempt was sent {took:,.0f} s after {since}.")
         return "recovered", evidence
     outcome, said = _still_failing(attempts, server, findings, scale)
     return outcome, [*evidence, *said]
@@ -73,12 +75,16 @@ def _still_failing(
     begin, end = max(findings.watch.start_s, findings.episodes[-1].start_s), findings.watch.end_s
     cause = other_cause(attempts, begin, end)
     causes = [] if cause is None else [cause]
+    rest = at_rest(server, findings.live, begin, end)
+    pods = [] if rest is None else [rest.sentence(scale)]
+    if rest is not None and rest.grows:
+        return "undecided", [*pods, *causes]
     drift = drift_of(attempts, server, findings, begin, end)
     if drift.known:
         outcome: Outcome = "trapped" if drift.direction == "grows" else "undecided"
-        return outcome, [*drift.sentences(scale), *causes]
+        return outcome, [*pods, *drift.sentences(scale), *causes]
     outcome, why = _foreign(findings, scale)
-    return ("undecided" if causes else outcome), [why, *causes]
+    return ("undecided" if causes else outcome), [*pods, why, *causes]
 
 
 def _cut_short(findings: Findings, scale: float) -> list[str]:

@@ -62,7 +62,10 @@ def trigger_name(result: RunResult) -> str:
 
 
 def since_trigger(result: RunResult) -> str:
-    """What recovery is counted from: the end of the trigger, or the start of a run that has none."""
+    """What recovery is counted from: the end of the trigger, the start of a step that stays, or the start of
+    a run that has neither."""
+    if result.experiment.step_s is not None:
+        return f"after the {trigger_name(result)} began"
     return f"after the {trigger_name(result)} ended" if result.experiment.trigger else "after the run began"
 
 

@@ -79,10 +79,20 @@ def show(result: RunResult, code: ExitCode, *, as_json: bool, out: Console) -> N
         word = "as the scenario expects" if result.confirmed else "NOT as the scenario expects"
         out.print(word, style="green" if result.confirmed else "red")
     if result.valid and result.outcome == "trapped" and result.experiment.service is not None:
-        from analysis.report.explanation import MATRIX
-
-        out.print(MATRIX)
+        for sentence in _way_out(result):
+            out.print(sentence)
     out.print(f"report: {(directory / 'report.html').resolve()}", soft_wrap=True)
+
+
+def _way_out(result: RunResult) -> list[str]:
+    """Where to go from a trap: of a fleet what its signal should be, else the table of mitigations."""
+    if result.experiment.fleet is not None:
+        from analysis.fleets.advice import advice
+
+        return advice(result.experiment)
+    from analysis.report.explanation import MATRIX
+
+    return [MATRIX]
 
 
 def _band(check: Check) -> str:

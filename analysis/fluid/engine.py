@@ -29,7 +29,8 @@ def fluid_trace(
     refused retry ends its job (seed 002's rule). ``queue_cap`` bounds the attempts in the system to
     its places plus one in service per pod; a retry of a rejected attempt comes no sooner than the next
     step of the grid. ``degradation`` lowers the service rate with the attempts in the system.
-    ``fleet`` sizes the service, which begins with its own number of pods; without one they stay.
+    ``fleet``, by default the experiment's own, sizes the service, which begins with its own number of
+    pods; without one they stay.
     ``goodput_per_s`` is counted when the answer arrives. Raises ``ValueError`` when the capacity is not
     known, and for an endless client that retries rejections at once without backoff;
     ``ConfigurationError``, before anything large is made, for what would take seconds or a gigabyte.
@@ -37,6 +38,7 @@ def fluid_trace(
     service = experiment.service
     if service is None:
         raise ValueError("service: must be known for the fluid model (got None)")
+    fleet = experiment.fleet if fleet is None else fleet
     rules = Rules(retry_budget, queue_cap, degradation)
     if fleet is None:
         run = Run(experiment, service, rules, math.inf)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis.fleets.region import measured_point, region_of
 from analysis.mitigations.columns import share_text, time_text
 from analysis.mitigations.runs import ScoredRun
 from analysis.mitigations.score import Stretch
@@ -112,23 +113,38 @@ def write_comparison(runs: Sequence[ScoredRun], directory: Path) -> tuple[Path, 
     from analysis.plots.side_by_side import draw_side_by_side
 
     directory.mkdir(parents=True, exist_ok=True)
-    plot = draw_side_by_side(runs)
+    plots = [draw_side_by_side(runs), *_fleet_plots(runs)]
     text = json.dumps(comparison_json(runs), indent=2, ensure_ascii=False, allow_nan=False)
     contents = {
         "compare.json": (text + "\n").encode(),
-        "compare.html": _page(runs, plot).encode(errors="xmlcharrefreplace"),
-        "compare.png": plot.png,
+        "compare.html": _page(runs, plots).encode(errors="xmlcharrefreplace"),
+        **{f"{plot.name}.png": plot.png for plot in plots},
     }
     for name, content in contents.items():
         (directory / name).write_bytes(content)
     return tuple(directory / name for name in contents)
 
 
-def _page(runs: Sequence[ScoredRun], plot: Plot) -> str:
+def _fleet_plots(runs: Sequence[ScoredRun]) -> list[Plot]:
+    """Definition 9's region with all the runs in it, if each of them has its place there."""
+    from analysis.plots.region import draw_region
+
+    points = [measured_point(run.result, run.name) for run in runs]
+    # The picture is of one service and one demand: those of the first run.
+    region = region_of(runs[0].result.experiment) if all(points) and _differ_in_signals_only(runs) else None
+    return [] if region is None else [draw_region(region, [point for point in points if point is not None])]
+
+
+def _differ_in_signals_only(runs: Sequence[ScoredRun]) -> bool:
+    """Whether seed, speed and length apart the runs are of one service, one client and one demand."""
+    free = ("fleet.signals", "run.", "demand.phases")
+    return all(line.name.startswith(free) and not line.name.endswith("factor") for line in differing(runs))
+
+
+def _page(runs: Sequence[ScoredRun], plots: Sequence[Plot]) -> str:
     return rendered(
         "compare.html.j2",
-        plot=plot,
-        uri=picture_uri(plot.png),
+        plots=[(plot, picture_uri(plot.png)) for plot in plots],
         names=[run.name for run in runs],
         notes=notes(runs),
         tables=[("Settings that differ", differing(runs)), ("Results", results(runs))],

@@ -45,6 +45,11 @@ class Plot:
     alt: str
     png: bytes
 
+    @property
+    def size_px(self) -> tuple[int, int]:
+        """Width and height, as the header of the PNG says."""
+        return int.from_bytes(self.png[16:20], "big"), int.from_bytes(self.png[20:24], "big")
+
 
 @dataclass(frozen=True)
 class Sheet:

@@ -64,7 +64,8 @@ def draw_forecast(experiment: Experiment, prediction: Prediction) -> Plot:
     draw_key(figure, _draw_wait(wait, experiment, prediction), bottom=0.425)
     draw_key(figure, _draw_rates(rates, _path(prediction)))
     line = "median" if prediction.simulated else "fluid model"
-    caption = f"Backlog over the full fleet's capacity: the {line}, and 5–95% of simulated runs."
+    whose = "full fleet's capacity" if experiment.fleet is None else "capacity of the pods that serve then"
+    caption = f"Backlog over the {whose}: the {line}, and 5–95% of simulated runs."
     return Plot("forecast", title, caption, f"Line chart of the backlog over time. {title}.", png_of(figure))
 
 
@@ -79,7 +80,8 @@ def _draw_wait(axes: Axes, experiment: Experiment, prediction: Prediction) -> li
         handles += axes.plot(envelope.t_s, envelope.median_s, color=BLUE, lw=1.5, label="median", zorder=3)
         tops.append(envelope.high_s)
     if fluid is not None and service is not None:
-        backlog_s = masked(fluid.backlog / service.capacity_per_s)
+        capacity = service.capacity_per_s if experiment.fleet is None else fluid.capacity_per_s
+        backlog_s = masked(fluid.backlog / capacity)
         handles += axes.plot(
             fluid.t_s, backlog_s, color=INK, lw=1.2, ls=DASHED, label="fluid model", zorder=4
         )

@@ -46,8 +46,9 @@ OPACITY = 0.85
 WIDEST, NARROWEST = 2.8, 1.2
 """Line widths of the first run, which lies below all others, and of the last, in points."""
 CAPTION = (
-    "Above: jobs answered in time over normal demand, which is that without trigger or shedding. Below: the "
-    "work that waits, in seconds; first in, first out, nobody waits for what is beyond the timeout."
+    "Above: jobs answered in time over normal demand, which is that without trigger or shedding, or over the "
+    "demand that stepped up for good. Below: the work that waits, in seconds; first in, first out, "
+    "nobody waits for what is beyond the timeout."
 )
 
 
@@ -64,7 +65,8 @@ def draw_side_by_side(runs: Sequence[ScoredRun]) -> Plot:
     height = (0.85 - bottom - 0.06) / 2
     backlog = figure.add_axes((LEFT, bottom, RIGHT - LEFT, height))
     goodput = figure.add_axes((LEFT, bottom + height + 0.06, RIGHT - LEFT, height))
-    for axes, label in ((goodput, "goodput over normal demand"), (backlog, "backlog, s of work")):
+    whose = "stepped" if all(run.result.experiment.step_s is not None for run in runs) else "normal"
+    for axes, label in ((goodput, f"goodput over {whose} demand"), (backlog, "backlog, s of work")):
         tint_phases(axes, longest)
         dress(axes, end_s, label, longest.run.speedup)
     goodput.set_xlabel("")
@@ -114,7 +116,7 @@ def _draw_run(goodput: Axes, backlog: Axes, run: ScoredRun, index: int, width: f
         "zorder": 3,
     }
     result = run.result
-    rate = result.experiment.demand.arrival_rate_per_s
+    rate = result.experiment.watched_rate_per_s
     t = column(result, "t_s")
     goodput.plot(t, column(result, "goodput_per_s") / rate, drawstyle="steps-post", **style)  # type: ignore[arg-type]
     wait = column(result, "wait_s")

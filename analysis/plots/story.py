@@ -23,6 +23,7 @@ from analysis.plots.canvas import (
     say_nothing_recorded,
     thousands,
 )
+from analysis.plots.fleet_moments import reported_pods
 from analysis.plots.moments import Moment, recoveries
 from analysis.result import Floats, RunResult
 from analysis.wording import measured_else_predicted, number, since_trigger, trigger_name
@@ -74,13 +75,29 @@ def story_title(result: RunResult) -> str:
         return f"Goodput came back {number(took)} s {since_trigger(result)}" if took else "Goodput came back"
     if result.outcome == "undecided":
         return "Whether goodput comes back is not settled within this run"
+    return _trapped_title(result)
+
+
+def _trapped_title(result: RunResult) -> str:
     demand, ingress, capacity = (
         measured_else_predicted(result, key) for key in ("demand_per_s", "ingress_per_s", "capacity_per_s")
     )
+    if result.experiment.step_s is not None:
+        return _trapped_fleet_title(result, ingress, capacity)
     if demand and ingress and capacity and ingress > capacity:
         back = f"demand fell back to {number(demand)}/s" if _was_spike(result) else "capacity came back"
         return f"Trapped: {back}, retries keep ingress at {number(ingress)}/s, over {number(capacity)}/s"
     return f"Trapped: the {trigger_name(result)} ended and goodput did not come back"
+
+
+def _trapped_fleet_title(result: RunResult, ingress: float | None, capacity: float | None) -> str:
+    pods = result.measurement.values.get("settled_pods")
+    if pods is None or not ingress or not capacity:
+        return f"Trapped: goodput did not come back after the {trigger_name(result)} began"
+    return (
+        f"Trapped at {number(pods)} pods: retries keep ingress at {number(ingress)}/s, over "
+        f"{number(capacity)}/s"
+    )
 
 
 def _was_spike(result: RunResult) -> bool:
@@ -89,6 +106,9 @@ def _was_spike(result: RunResult) -> bool:
 
 def _draw_capacity(sheet: Sheet, result: RunResult) -> float | None:
     """The capacity, stepped where a phase cuts it; the highest value drawn."""
+    fleet = _draw_fleets_capacity(sheet, result)
+    if fleet is not None:
+        return fleet
     service = result.experiment.service
     capacity = service.capacity_per_s if service else measured_else_predicted(result, "capacity_per_s")
     placed = result.experiment.placed_phases
@@ -100,6 +120,21 @@ def _draw_capacity(sheet: Sheet, result: RunResult) -> float | None:
     style = {"drawstyle": "steps-post", "color": INK, "lw": 1.2, "ls": (0, (1, 1.2))}
     sheet.axes.plot(edges, [*levels, levels[-1]], label=label, zorder=2.5, **style)  # type: ignore[arg-type]
     return max(levels)
+
+
+def _draw_fleets_capacity(sheet: Sheet, result: RunResult) -> float | None:
+    """What the serving pods could do, stepped where their number changes; None without a fleet that told."""
+    service = result.experiment.service
+    path = reported_pods(result) if result.experiment.fleet is not None else None
+    if service is None or path is None:
+        return None
+    rate = path.pods * service.rate_per_pod
+    t_s, rate = np.append(path.t_s, result.experiment.duration_s), np.append(rate, rate[-1])
+    sheet.axes.plot(
+        t_s, rate, drawstyle="steps-post", color=INK, lw=1.2, ls=(0, (1, 1.2)), label="capacity of the pods",
+        zorder=2.5,
+    )  # fmt: skip
+    return highest(rate)
 
 
 def _scale(sheet: Sheet, top: float, capacity: float | None) -> None:

@@ -25,7 +25,7 @@ from analysis.plots.canvas import (
     say_nothing_recorded,
     thousands,
 )
-from analysis.result import RunResult
+from analysis.result import Floats, FluidTrace, RunResult
 from analysis.wording import number
 
 if TYPE_CHECKING:
@@ -39,12 +39,21 @@ BAND_CAPTION = (
 )
 
 
+FLEET_CAPTION = (
+    " All over the capacity of the pods that serve at that moment: with more of them coming the true "
+    "wait is shorter."
+)
+
+
 def draw_wait(result: RunResult) -> Plot:
     """The server's backlog in seconds against the fluid wait and the timeout; else latency quantiles."""
     timeout = result.experiment.client.timeout_s
     reported = bool(np.isfinite(column(result, "wait_s")).any())
     title = _title(result, reported)
-    sheet = new_sheet(result, title, "wait in the queue, s" if reported else "latency from planned start, s")
+    wait = (
+        "wait in the queue, s" if result.experiment.fleet is None else "backlog, s of work of the pods then"
+    )
+    sheet = new_sheet(result, title, wait if reported else "latency from planned start, s")
     if reported:
         _draw_reported(sheet, result)
         drawn = True
@@ -54,22 +63,33 @@ def draw_wait(result: RunResult) -> Plot:
     if not drawn:
         say_nothing_recorded(sheet, "neither wait nor latency was recorded")
     fluid, bands = result.prediction.fluid, result.prediction.bands
-    if fluid is not None:
-        draw_predicted(sheet, result, fluid.wait_s, BLUE)
+    predicted_s = None if fluid is None else _predicted_wait(result, fluid)
+    if predicted_s is not None:
+        draw_predicted(sheet, result, predicted_s, BLUE)
     chance = [draw_band(sheet.axes, bands)] if bands is not None else []
     names = ("wait_s",) if reported else ("latency_p50_s", "latency_p95_s")
     measured = [column(result, name) for name in names]
-    predicted = [fluid.wait_s if fluid else None, bands.backlog.high_s if bands else None]
+    predicted = [predicted_s, bands.backlog.high_s if bands else None]
     scale_wait(sheet.axes, timeout, highest(*measured, *predicted))
     draw_timeout(sheet.axes, timeout)
     lines = [line for line in sheet.axes.get_lines() if not str(line.get_label()).startswith("_")]
     return Plot(
         "wait",
         title,
-        _caption(timeout, reported) + (BAND_CAPTION if bands else ""),
+        _caption(timeout, reported)
+        + (FLEET_CAPTION if reported and result.experiment.fleet is not None else "")
+        + (BAND_CAPTION if bands else ""),
         f"Line chart of the wait over time against the timeout of {number(timeout)} s. {title}.",
         sheet.png([*lines, *fluid_key(result), *chance]),
     )
+
+
+def _predicted_wait(result: RunResult, fluid: FluidTrace) -> Floats:
+    """The fluid wait; of a fleet its backlog over the capacity then, which is what the server reports."""
+    if result.experiment.fleet is None:
+        return fluid.wait_s
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(fluid.backlog / fluid.capacity_per_s, dtype=np.float64)
 
 
 def _draw_reported(sheet: Sheet, result: RunResult) -> None:
@@ -86,6 +106,8 @@ def _title(result: RunResult, reported: bool) -> str:
     if not reported:
         return f"The server reports no backlog: latency stands in, against the timeout of {timeout} s"
     longest = highest(column(result, "wait_s"))
+    if result.experiment.fleet is not None:
+        return f"The backlog grew to {number(longest)} s of the pods' work, against a timeout of {timeout} s"
     if longest <= result.experiment.client.timeout_s:
         return f"The wait never passed the timeout of {timeout} s"
     return f"The wait grew to {number(longest)} s, against a timeout of {timeout} s"

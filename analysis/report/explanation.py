@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 from analysis.chance import meaning, seeds_text
+from analysis.fleets.advice import advice
+from analysis.fleets.words import asked, what_the_fleet_did
 from analysis.result import RunResult, Values
 from analysis.trap import BEYOND_THE_LAW, decided_by_law, failing_amplification
 from analysis.wording import (
@@ -72,6 +74,8 @@ def load_of(result: RunResult) -> Load | None:
 
 def explain(result: RunResult) -> list[str]:
     """One paragraph, as sentences."""
+    if result.experiment.fleet is not None:
+        return [asked(result), *_what_happened(result), *what_the_fleet_did(result)]
     load = load_of(result)
     sentences = [_asked(result, load), *_what_happened(result)]
     if load is not None and decided_by_law(result.experiment):
@@ -92,6 +96,8 @@ def chance(result: RunResult) -> list[str]:
     if bands is None:
         return []
     since = f"the {trigger_name(result)} ends" if result.experiment.trigger else "the run begins"
+    if result.experiment.step_s is not None:
+        since = f"the {trigger_name(result)} begins"
     return [
         f"The band is what chance makes of this scenario at this speed: the same rates and phases, simulated "
         f"request by request over {len(bands.seeds)} seeds ({seeds_text(bands)}) and measured like this run; "
@@ -108,6 +114,8 @@ def remedies(result: RunResult) -> list[str]:
     """
     if not result.valid:
         return []
+    if result.experiment.fleet is not None:
+        return advice(result.experiment)
     matrix = [MATRIX] if result.outcome == "trapped" and result.experiment.service is not None else []
     return _by_law(result) + matrix
 
@@ -167,6 +175,8 @@ def _held_open(experiment: Experiment, load: Load) -> str:
 
 def remedies_heading(result: RunResult) -> str:
     """What the remedies are about."""
+    if result.experiment.fleet is not None:
+        return "What would get it out" if result.outcome == "trapped" else "What its signals do"
     load = load_of(result)
     closes = load.closes if load and decided_by_law(result.experiment) else result.outcome == "trapped"
     return "What would remove the trap" if closes else "How far it is from the trap"
@@ -194,7 +204,7 @@ def _what_happened(result: RunResult) -> list[str]:
     match result.outcome:
         case "trapped":
             stayed = f"When the {name} was gone all was normal again except the service"
-            if result.experiment.trigger is None:
+            if result.experiment.trigger is None or result.experiment.step_s is not None:
                 stayed = "It did not come back"
             seen = f": {number(ingress)} attempts/s kept arriving" if ingress else ""
             ratio = values.get("goodput_ratio")

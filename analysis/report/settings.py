@@ -1,14 +1,16 @@
-"""The settings of a client and of a service's defences in words, for the report."""
+"""The settings of a client, of a service's defences and of its autoscaler in words, for the report."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
-from analysis.wording import number
+from analysis.wording import number, percent
 from domain.admission import Admission
+from domain.autoscaler import Doubling, Policies, ScaleUpLimit, Unlimited
 from domain.experiment import Client
 from domain.experiment_json import admission_to_json, rule_to_json
+from domain.fleet import Fleet
 
 Row = tuple[str, str]
 
@@ -75,6 +77,44 @@ def admission_rows(admission: Admission) -> list[Row]:
         text = _rule_text(value) if isinstance(value, dict) else _text(value)
         rows.append((words, f"{text} {unit}".rstrip()))
     return rows
+
+
+def fleet_rows(fleet: Fleet) -> list[Row]:
+    """The autoscaler: what it reads, how late and how often, what it aims at and what bounds it."""
+    scaler = fleet.autoscaler
+    ceiling = "no ceiling" if math.isinf(scaler.max_pods) else f"{number(scaler.max_pods)}"
+    windows = [f"{signal}: mean over {number(fleet.window_s(signal))} s" for signal in fleet.signals]
+    if fleet.metric_lag_s:
+        windows.append(f"{number(fleet.metric_lag_s)} s late")
+    rows = [
+        ("autoscaler reads", "; ".join(windows)),
+        ("target utilization u*", percent(fleet.target_utilization)),
+        ("tolerance about the target", percent(fleet.tolerance)),
+        ("decides every", f"{number(fleet.sync_period_s)} s"),
+        ("dead time, from order to service", f"{number(fleet.dead_time_s)} s"),
+        ("least and most pods", f"{scaler.min_pods} to {ceiling}"),
+        ("limit of a scale-up", _scale_up_text(scaler.scale_up)),
+        ("scale-down waits for", f"{number(scaler.stabilization_s)} s"),
+    ]
+    if "cpu" in fleet.signals and fleet.limit_over_request != 1:
+        rows.append(("CPU limit over request", number(fleet.limit_over_request)))
+    return rows
+
+
+def _scale_up_text(limit: ScaleUpLimit) -> str:
+    if isinstance(limit, Unlimited):
+        return "none"
+    if isinstance(limit, Doubling):
+        return f"{number(limit.factor)} times the pods, or {limit.minimum} if that is more"
+    if not isinstance(limit, Policies):
+        return limit.kind
+    if limit.select == "disabled":
+        return "no scale-up"
+    policies = [
+        f"{number(p.value)}{'%' if p.kind == 'percent' else ' pods'} in {number(p.period_s)} s"
+        for p in limit.policies
+    ]
+    return f"{limit.select} of {', '.join(policies)}"
 
 
 def _rule_text(settings: Mapping[str, object]) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from analysis.fleets.region import RegionPoint, measured_point, region_of
 from analysis.leeway import is_expected
-from analysis.report.settings import Row, admission_rows, client_rows
+from analysis.report.settings import Row, admission_rows, client_rows, fleet_rows
 from analysis.result import QUANTITIES, Check, GeneratorHealth, RunResult
 from analysis.wording import ABSENT, number, percent, seconds
 from domain.experiment_json import to_json
@@ -112,7 +113,9 @@ def phase_rows(result: RunResult) -> list[tuple[str, ...]]:
     for placed in experiment.placed_phases:
         phase = placed.phase
         left = f"×{number(phase.capacity_factor)}"
-        if capacity is not None:
+        if experiment.fleet is not None:
+            left = "what its pods give" if phase.capacity_factor == 1 else f"{left} of what its pods give"
+        elif capacity is not None:
             left = f"{number(capacity * phase.capacity_factor)} ({left})"
         rows.append(
             (
@@ -138,6 +141,7 @@ def setting_rows(result: RunResult) -> list[Row]:
         ("arrivals", experiment.demand.arrivals),
         ("service", _service_text(result)),
         *(admission_rows(service.admission) if service else ()),
+        *(fleet_rows(experiment.fleet) if experiment.fleet else ()),
         ("target", _shown(target)),
         ("speed-up", f"{number(run.speedup)} (durations are divided by it, rates are not)"),
         ("seed", str(run.seed)),
@@ -223,9 +227,33 @@ def _service_text(result: RunResult) -> str:
         return "somebody else's: its capacity is not known"
     return (
         f"{number(service.pods)} pods of {number(service.rate_per_pod)} attempts/s, {service.service_time} "
-        f"service times, {service.admission.discipline} queue: "
+        f"service times, {service.admission.discipline} {_queues(service.routing)}: "
         f"C = {number(service.capacity_per_s)} attempts/s"
+        f"{' at the start' if result.experiment.fleet is not None else ''}"
     )
+
+
+def _queues(routing: str) -> str:
+    return "queue" if routing == "shared" else f"queue for each pod, {routing} routing"
+
+
+def region_rows(result: RunResult) -> list[tuple[str, ...]]:
+    """What the fleet could be scaled on: signals, predicted outcome, recovery, most pods, N/N*, pods at the
+    end, work lost, pod-seconds; and the same as measured."""
+    region = region_of(result.experiment)
+    if region is None:
+        return []
+    measured = measured_point(result)
+    rows = [_region_row(f"{point.name}{', this run' if point.own else ''}", point) for point in region.points]
+    return [*rows, _region_row("measured in this run", measured)] if measured else rows
+
+
+def _region_row(name: str, point: RegionPoint) -> tuple[str, ...]:
+    values = point.values
+    lost = f"{number(point.lost_s)}{' and rising' if point.is_trapped else ''}"
+    keys = ("recovery_s", "peak_pods", "over_provisioning", "settled_pods")
+    numbers = [number(values.get(key)) for key in keys]
+    return name, point.outcome, *numbers, lost, number(values.get("pod_seconds"))
 
 
 def _ratio(predicted: float | None, measured: float | None) -> str:

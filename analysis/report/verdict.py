@@ -25,6 +25,9 @@ def headline(result: RunResult) -> str:
     triggered = result.experiment.trigger is not None
     stood = f"the {name} did not tip it over" if triggered else "nothing tipped it over"
     fell = f"stayed down after the {name} was gone" if triggered else "went down and stayed down"
+    if result.experiment.step_s is not None:
+        pods = result.measurement.values.get("settled_pods")
+        fell = "stayed down" + ("" if pods is None else f" at {number(pods)} pods")
     return {
         "healthy": f"HEALTHY: {stood}",
         "recovered": f"RECOVERED{after}",
@@ -37,6 +40,8 @@ def subline(result: RunResult) -> str:
     """The sentence under the headline: what the number counts from, or what shedding did."""
     if result.outcome == "recovered":
         begin = f"end of the {trigger_name(result)}" if result.experiment.trigger else "start of the run"
+        if result.experiment.step_s is not None:
+            begin = f"start of the {trigger_name(result)}"
         return f"Counted from the {begin} to the last failing attempt."
     if result.outcome != "trapped":
         return ""
@@ -54,6 +59,8 @@ def _after_shed(result: RunResult) -> str:
             return "Shedding demand did not bring it back either."
         case "undecided":
             return "Whether shedding demand brings it back is not settled by this run."
+        case None if result.experiment.step_s is not None:
+            return "Its pods are busy with requests that nobody waits for any more."
         case None:
             return "Nothing in this run lowered demand to free it."
 

@@ -13,7 +13,7 @@ from analysis.estimators import measure
 from analysis.result import QUANTITIES, Floats, Values
 from analysis.seeds import available_cores
 from analysis.simulation.counts import Counts
-from analysis.simulation.observed import observe
+from analysis.simulation.observed import ObservedRun, observe
 from analysis.verdict import judge
 from domain.experiment import Experiment
 
@@ -85,7 +85,7 @@ class _Seen:
     values: Values
     backlog_s: Floats
     rates: Floats
-    """Demand, ingress and goodput per second, shape (3, ENVELOPE_POINTS)."""
+    """Demand, ingress, goodput and capacity per second, shape (4, ENVELOPE_POINTS)."""
 
 
 def simulate_bands(
@@ -134,7 +134,7 @@ def _see(experiment: Experiment) -> _Seen:
         measurement.after_shed,
         dict(measurement.values),
         np.interp(at, t, backlog_s),
-        _per_second(run.counts),
+        np.vstack([_per_second(run.counts), _capacity(experiment, run)]),
     )
 
 
@@ -149,13 +149,22 @@ def _per_second(counts: Counts) -> Floats:
 
 def _rates(experiment: Experiment, means: Floats) -> Rates:
     t_s = np.linspace(0.0, experiment.duration_s, ENVELOPE_POINTS + 1)[:-1]
-    service = experiment.service
+    demand, ingress, goodput, capacity = means
+    return Rates(t_s, demand, ingress, goodput, capacity)
+
+
+def _capacity(experiment: Experiment, run: ObservedRun) -> Floats:
+    """Attempts/s the service could do in each stretch."""
+    service, t_s = experiment.service, np.linspace(0.0, experiment.duration_s, ENVELOPE_POINTS + 1)[:-1]
     assert service is not None
+    if experiment.fleet is not None:
+        scrape = np.searchsorted(run.server["t_s"].to_numpy(), t_s / experiment.run.speedup, side="right")
+        given = run.server["capacity_per_s"].to_numpy()
+        return np.asarray(np.concatenate([[service.capacity_per_s], given])[scrape], dtype=np.float64)
     ends = [p.end_s for p in experiment.placed_phases]
     factors = np.array([p.phase.capacity_factor for p in experiment.placed_phases])
     phase = np.minimum(np.searchsorted(ends, t_s, side="right"), len(ends) - 1)
-    demand, ingress, goodput = means
-    return Rates(t_s, demand, ingress, goodput, service.capacity_per_s * factors[phase])
+    return np.asarray(service.capacity_per_s * factors[phase], dtype=np.float64)
 
 
 def _envelope(experiment: Experiment, backlog_s: Floats) -> Envelope:

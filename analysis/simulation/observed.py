@@ -6,7 +6,7 @@ The same estimators and the same verdict then read both.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,13 @@ from analysis.simulation import event_state, kernel
 from analysis.simulation.choice import needs_events
 from analysis.simulation.counts import Counts
 from analysis.simulation.event_run import EventRun
+from analysis.simulation.fleet import FleetSimulation
 from analysis.simulation.run import SimulatedRun
 from analysis.trace import FAILING, OUTCOMES, Attempts
 from domain.attempts import Outcome
 from domain.budgets import codes as budgets
 from domain.experiment import Experiment, Service
+from domain.fleet import Fleet
 
 SCRAPE_S = 0.5
 MOST_SCRAPES = 4000
@@ -41,7 +43,7 @@ _SEEN: dict[int, tuple[Outcome, int]] = {
 class ObservedRun:
     """``attempts`` and ``server`` as read from a run directory, in seconds of the wall clock.
 
-    ``counts`` are the windows between two scrapes.
+    ``counts`` are the windows between two scrapes; its backlog is over the capacity then.
     """
 
     attempts: Attempts
@@ -53,6 +55,8 @@ def observe(experiment: Experiment) -> ObservedRun:
     """Simulate the experiment at its own seed and look at it; the capacity must be known."""
     live = experiment.live()
     scrapes = min(max(2, math.ceil(live.duration_s / SCRAPE_S)), MOST_SCRAPES)
+    if experiment.fleet is not None:
+        return _observed_fleet(experiment, experiment.fleet, scrapes)
     # The fast kernel cannot tell what was wasted of a budget's run.
     wholly = needs_events(experiment) or experiment.client.budget.code != budgets.NONE
     kind = EventRun if wholly else SimulatedRun
@@ -61,6 +65,40 @@ def observe(experiment: Experiment) -> ObservedRun:
     attempts, counts = _attempts(run.recorded()), run.finish()
     assert live.service is not None
     return ObservedRun(attempts, _server(run, counts, live, live.service), counts)
+
+
+def _observed_fleet(experiment: Experiment, fleet: Fleet, scrapes: int) -> ObservedRun:
+    """The same of a fleet that its autoscaler sizes; nothing is known of the work that was wasted."""
+    live = experiment.live()
+    edges = np.linspace(0.0, live.duration_s, scrapes + 1)
+    simulation = FleetSimulation(experiment, fleet, edges_s=edges, recording=True)
+    fleet_run, run, service = simulation.run(), simulation.simulated, live.service
+    assert service is not None
+    capacity = fleet_run.capacity.rate_at(edges[1:])
+    work = fleet_run.counts.backlog_s * service.capacity_per_s
+    counts = replace(fleet_run.counts, backlog_s=work / capacity)
+    frame = _server(run, counts, live, service)
+    pods = np.round(capacity / service.rate_per_pod)
+    # What the one server did in its own time, in seconds of the pods that there were: the mean of a window.
+    given = np.diff(fleet_run.capacity.at(edges)) / np.diff(edges)
+    busy_work = np.diff(run.saturated()[0]) * service.rate_per_pod
+    decided = np.searchsorted(fleet_run.t_s, edges[1:], side="right") - 1
+    replicas = np.where(decided >= 0, fleet_run.ordered[np.maximum(decided, 0)], service.pods)
+    depth = counts.depth[0]
+    return ObservedRun(
+        _attempts(run.recorded()),
+        frame.assign(
+            pods=pods,
+            replicas=replicas,
+            starting=np.maximum(0.0, replicas - pods),
+            capacity_per_s=capacity,
+            queue_depth=np.maximum(0, depth - pods),
+            in_service=np.minimum(depth, pods),
+            saturated_s=np.cumsum(busy_work / given),
+            abandoned_s=np.nan,
+        ),
+        counts,
+    )
 
 
 def _attempts(trace: kernel.Trace) -> Attempts:

@@ -15,6 +15,7 @@ from tipover.commands.output import console, print_json
 from tipover.commands.picture import PlotOption, draw, drawable_faults, plot_faults
 
 if TYPE_CHECKING:
+    from analysis.fleets.region import Region
     from analysis.result import Prediction
     from domain.experiment import Experiment
 
@@ -69,12 +70,15 @@ def predict_scenario(
             raise ConfigurationError("the scenario cannot be drawn", faults)
 
         from analysis.chance import to_json, with_bands
+        from analysis.fleets.region import region_of
         from analysis.prediction import predict
         from analysis.seeds import affordable_seeds
         from domain.experiment_json import to_json as experiment_json
+        from tipover.commands.predict_signals import signals_json
         from tipover.commands.predict_words import advice, chance_words, threshold
 
         prediction = predict(experiment)
+        signals = region_of(experiment)
     count = affordable_seeds(experiment, QUICK_ATTEMPTS) if seeds is None else seeds
     if count:
         from tipover.commands.simulation import simulate
@@ -91,20 +95,25 @@ def predict_scenario(
                 "recovery_sd_s": prediction.recovery_sd_s,
                 "bands": to_json(prediction.bands),
                 "threshold": threshold(experiment),
+                "signals": signals_json(signals),
                 "advice": sentences,
                 "notes": prediction.notes,
             }
         )
         return
-    _print(experiment, prediction, sentences)
+    _print(experiment, prediction, signals, sentences)
 
 
-def _print(experiment: Experiment, prediction: Prediction, sentences: list[str]) -> None:
+def _print(
+    experiment: Experiment, prediction: Prediction, signals: Region | None, sentences: list[str]
+) -> None:
+    from tipover.commands.predict_signals import print_signals
     from tipover.commands.prediction_table import print_prediction
 
     out = console()
     out.print(f"{experiment.name}: {experiment.title}", style="bold")
     print_prediction(out, experiment, prediction)
+    print_signals(out, signals)
     for sentence in sentences:
         out.print(sentence)
     for note in prediction.notes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from analysis.chance import band_text, contested, is_band, seeds_text, tally, too_few
+from analysis.fleets.advice import advice as fleet_advice
 from analysis.result import Prediction
-from analysis.seeds import FEWEST_SEEDS, available_cores, fluid_attempts, simulation_s
+from analysis.seeds import FEWEST_SEEDS, available_cores, can_be_simulated, fluid_attempts, simulation_s
 from analysis.trap import BEYOND_THE_LAW, decided_by_law, failing_amplification
 from analysis.wording import number, percent, seconds
 from domain.experiment import Expectation, Experiment
@@ -19,12 +20,14 @@ MINUTE_S = 60.0
 
 
 def threshold(experiment: Experiment) -> dict[str, float | None]:
-    """Where the trap begins: utilization 1/A and, when the capacity is known, the demand C/A in jobs/s.
+    """Where the trap begins: utilization 1/A and, when the capacity is known and stays, the demand C/A in
+    jobs/s.
 
     None where there is no such place: nothing is sent while all fails, or the service's defences decide.
     """
     amplification = failing_amplification(experiment)
-    capacity = experiment.service.capacity_per_s if experiment.service else None
+    fixed = experiment.service is not None and experiment.fleet is None
+    capacity = experiment.service.capacity_per_s if fixed and experiment.service else None
     if amplification <= 0 or not decided_by_law(experiment):
         return {"utilization": None, "demand_per_s": None}
     return {
@@ -38,7 +41,8 @@ def advice(experiment: Experiment, prediction: Prediction) -> list[str]:
 
     Where simulated seeds end otherwise than the fluid model says, that comes first.
     """
-    sentences = [_threshold_words(experiment), _outcome_words(experiment, prediction)]
+    sentences = [_threshold_words(experiment), *fleet_advice(experiment)]
+    sentences.append(_outcome_words(experiment, prediction))
     if contested(prediction):
         sentences = [f"{_simulated(prediction)}: {_who_decides(prediction)}", *sentences]
     if experiment.expect and prediction.outcome:
@@ -61,7 +65,7 @@ def chance_words(experiment: Experiment, prediction: Prediction, *, asked: int |
         )
     elif diffusion_bands(experiment, prediction):
         words.append("5% and 95% are those of the diffusion approximation: mean ± 1.645 standard deviations.")
-    if asked is None and experiment.service is not None:
+    if asked is None and can_be_simulated(experiment):
         attempts = fluid_attempts(experiment, prediction.fluid)
         takes = roughly(simulation_s(attempts, FEWEST_SEEDS, available_cores()))
         words.append(
@@ -82,6 +86,8 @@ def _simulated(prediction: Prediction) -> str:
 
 def since(experiment: Experiment) -> str:
     """What a recovery is counted from."""
+    if experiment.step_s is not None:
+        return "demand steps up"
     return "the trigger ends" if experiment.trigger else "the run begins"
 
 
@@ -143,8 +149,14 @@ def _outcome_words(experiment: Experiment, prediction: Prediction) -> str:
     rho = experiment.utilization
     demand = f"{number(experiment.demand.arrival_rate_per_s)} jobs/s"
     here = f"At {demand}" + (f" ({percent(rho)} of capacity)" if rho is not None else "")
+    if experiment.step_s is not None:
+        here = (
+            f"When demand steps up from {demand} to {number(experiment.watched_rate_per_s)} jobs/s for good"
+        )
     if prediction.outcome == "trapped":
-        return f"{here} it NEVER recovers by itself{_release(experiment)}."
+        pods = prediction.values.get("settled_pods")
+        at_pods = "" if pods is None else f", at {number(pods)} pods"
+        return f"{here} it NEVER recovers by itself{at_pods}{_release(experiment)}."
     if prediction.outcome == "recovered":
         return f"{here} it recovers by itself{_recovery_words(experiment, prediction)}."
     words = _seeds_say(prediction) if prediction.simulated else _fluid_says(experiment, prediction)
@@ -163,11 +175,13 @@ def _seeds_say(prediction: Prediction) -> str:
 def _fluid_says(experiment: Experiment, prediction: Prediction) -> str:
     """The same by the fluid model."""
     if prediction.outcome == "healthy":
-        held = experiment.amplified_utilization
+        held = experiment.amplified_utilization if experiment.fleet is None else None
         trap = ", but a larger trigger would trap it" if held is not None and held >= 1 else ""
         return f"nothing in this scenario makes attempts time out{trap}"
     if prediction.outcome == "undecided":
         return f"it recovers by itself{_recovery_words(experiment, prediction)}, when the watch is over"
+    if experiment.service is not None:
+        return "there is no prediction"
     return "there is no prediction: the capacity is not known"
 
 
@@ -182,7 +196,8 @@ def _recovery_words(experiment: Experiment, prediction: Prediction) -> str:
         return ""
     spread = _spread(experiment, prediction, recovery_s)
     units = f" or {span(recovery_s)}" if recovery_s >= MINUTE_S else ""
-    return f", {seconds(recovery_s)}{spread}{units} after {since(experiment)}"
+    after = "later" if experiment.step_s is not None else f"after {since(experiment)}"
+    return f", {seconds(recovery_s)}{spread}{units} {after}"
 
 
 def _spread(experiment: Experiment, prediction: Prediction, recovery_s: float) -> str:

@@ -49,6 +49,19 @@ def test_the_signal_decides() -> None:
         assert run.ordered[-1] == pytest.approx(20, abs=2)
 
 
+def test_a_fleet_at_speed_is_the_scaled_fleet() -> None:
+    """Five times as fast is the run of an experiment and a fleet whose durations are all a fifth."""
+    short = replace(KIT, demand=Demand(80.0, (Phase("base", 60.0), Phase("step", 240.0, 5.0))))
+    fleet = specimen("ingress", max_pods=50)
+    (fast,) = simulate_fleet(replace(short, run=RunSettings(5.0)), fleet, [1])
+    live = replace(short, run=RunSettings(5.0)).live()
+    (scaled,) = simulate_fleet(live, fleet.scaled(0.2), [1])
+    np.testing.assert_array_equal(fast.t_s, scaled.t_s)
+    np.testing.assert_array_equal(fast.ordered, scaled.ordered)
+    np.testing.assert_array_equal(fast.counts.attempts, scaled.counts.attempts)
+    assert fast.t_s[-1] == pytest.approx(60.0)
+
+
 def test_same_run_whatever_the_cores() -> None:
     short = replace(KIT, demand=Demand(80.0, (Phase("base", 60.0), Phase("step", 200.0, 5.0))))
     one, two = (simulate_fleet(short, specimen("cpu"), [1, 2, 3], cores=cores) for cores in (1, 2))
@@ -76,7 +89,6 @@ def test_roster() -> None:
     ("experiment", "message"),
     [
         (replace(KIT, service=None), "service: must be known"),
-        (replace(KIT, run=RunSettings(10.0)), "speedup: must be 1"),
         (replace(KIT, demand=Demand(1.0, (Phase("cut", 9.0, capacity_factor=0.5),))), "capacity_factor"),
     ],
 )

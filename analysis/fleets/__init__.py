@@ -1,0 +1,1 @@
+"""Runs with an autoscaled fleet: how many pods there were, what that cost, and what the signals are worth."""
