@@ -19,6 +19,7 @@ from domain.errors import Fault
 from domain.experiment_json import admission_to_json
 from domain.observer import AttemptObserver, NullObserver
 from target_service.answers import Answers
+from target_service.collecting import collect_the_newest_only, collect_when_idle
 from target_service.completions import Completions, Ticket
 from target_service.headers import attempt_number, deadline_s
 from target_service.listening import AcceptFaults, dropped_connections, listen, raise_descriptor_limit
@@ -108,6 +109,15 @@ class Target:
             "draining": queue.draining,
             "dead_time_s": self._settings.dead_time_s,
         }
+
+    def in_system(self) -> int:
+        """Requests that wait or are in service now."""
+        queue = self._pods.state()
+        return queue.queue_depth + queue.in_service
+
+    def left(self) -> int:
+        """Requests that have left so far, served or not."""
+        return self._pods.state().arrived - self.in_system()
 
     def close(self) -> None:
         """Give up on whatever is queued: its handlers are cancelled."""
@@ -207,8 +217,11 @@ async def serve(
     ready: Callable[[str, int], None] = lambda _host, _port: None,
     observer: AttemptObserver | None = None,
     metrics: MetricsHandler | None = None,
+    own_process: bool = False,
 ) -> None:
     """Serve until ``stop`` is set; ``ready(host, port)`` is called once the port answers.
+
+    In a process of its own it looks after the garbage, as ``collecting`` says.
 
     Raises ConfigurationError if the address cannot be bound. What is queued at the end is dropped.
     """
@@ -224,14 +237,19 @@ async def serve(
         logger=_http_log(),
         shutdown_timeout=0.2,
     )
+    collecting: asyncio.Task[None] | None = None
     await runner.setup()
     try:
         listener = await listen(runner, settings.host, settings.port, settings.backlog)
         target.listen_drops = lambda: dropped_connections(listener)
         host, port = listener.getsockname()[:2]
         ready(host, port)
+        if own_process:
+            collecting = asyncio.create_task(collect_when_idle(target.in_system, target.left))
         await stop.wait()
     finally:
+        if collecting is not None:
+            collecting.cancel()
         for site in list(runner.sites):
             await site.stop()
         target.close()
@@ -255,12 +273,8 @@ def run_target(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        # Tens of thousands of queued requests are a million objects that live long: without this the
-        # collector would walk them over and over, and the pauses would look like a slow service. A walk
-        # over the newest 5,000 takes milliseconds, one over 50,000 a tenth of a second.
-        gc.freeze()
-        gc.set_threshold(5_000, 100_000, 100)
-        await serve(settings, stop=stop, ready=ready, observer=observer, metrics=metrics)
+        collect_the_newest_only()
+        await serve(settings, stop=stop, ready=ready, observer=observer, metrics=metrics, own_process=True)
         gc.freeze()  # the process ends: nothing is gained by collecting a dropped queue
 
     asyncio.run(main())
