@@ -95,7 +95,7 @@ def serve_target(
         bool, typer.Option("--stop-with-stdin", help="Stop when standard input ends.", hidden=True)
     ] = False,
 ) -> None:
-    """Serve /work until SIGTERM or Ctrl-C, from one queue or from one of each pod."""
+    """Serve /work, from one queue or from one a pod, until SIGTERM."""
     from prometheus_client import CollectorRegistry
 
     from meter.counting import AttemptCounts
