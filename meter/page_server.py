@@ -7,6 +7,7 @@ sockets, the same code runs on greenlets.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -14,6 +15,9 @@ from prometheus_client import CollectorRegistry
 
 from domain.errors import ConfigurationError, Fault
 from meter.exporter import exposition
+
+Page = Callable[[], tuple[int, str, bytes]]
+"""Makes a page: status, content type, body."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -25,14 +29,20 @@ class _Server(ThreadingHTTPServer):
 
 
 class MetricsServer:
-    """Serves ``registry`` on ``host:port`` (0: any free port) until closed.
+    """Serves ``registry`` and ``pages`` (by path) on ``host:port`` (0: any free port) until closed.
 
     Raises ConfigurationError if the address cannot be bound.
     """
 
-    def __init__(self, registry: CollectorRegistry, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        pages: Mapping[str, Page] | None = None,
+    ) -> None:
         try:
-            self._server = _Server((host, port), _handler(registry))
+            self._server = _Server((host, port), _handler(registry, pages or {}))
         except OSError as error:
             raise ConfigurationError(
                 f"metrics cannot be served on {host}:{port}: {error.strerror}",
@@ -51,16 +61,22 @@ class MetricsServer:
         self._thread.join(timeout=2.0)
 
 
-def _handler(registry: CollectorRegistry) -> type[BaseHTTPRequestHandler]:
+def _handler(registry: CollectorRegistry, pages: Mapping[str, Page]) -> type[BaseHTTPRequestHandler]:
+    def metrics() -> tuple[int, str, bytes]:
+        return 200, *exposition(registry)
+
+    every = {**pages, "/metrics": metrics}
+
     class Handler(BaseHTTPRequestHandler):
         timeout = 10
 
         def do_GET(self) -> None:
-            if self.path.partition("?")[0] != "/metrics":
+            page = every.get(self.path.partition("?")[0])
+            if page is None:
                 self.send_error(404)
                 return
-            content_type, body = exposition(registry)
-            self.send_response(200)
+            status, content_type, body = page()
+            self.send_response(status)
             self.send_header("Content-Type", content_type)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -15,7 +15,10 @@ from meter.counting import AttemptCounts
 from meter.exporter import AttemptCollector, BuildInfoCollector, ServerCollector, ServerPage, exposition
 from meter.page_server import MetricsServer
 
-STATE = {"queue_depth": 7, "backlog_s": 1.5, "busy_s": 20.0, "abandoned_s": 4.0, "pods": 4, "in_service": 3}
+STATE = {
+    "queue_depth": 7, "backlog_s": 1.5, "busy_s": 20.0, "abandoned_s": 4.0, "pods": 4, "in_service": 3,
+    "draining": 0, "starting": 2, "replicas": 6, "pod_s": 33.5, "capacity_per_s": 160.0,
+}  # fmt: skip
 
 
 def samples_of(body):
@@ -62,10 +65,14 @@ def test_the_whole_page_parses():
         ("tipover_pods", "busy"): 3,
         ("tipover_pods", "idle"): 1,
         ("tipover_pods", "draining"): 0,
+        ("tipover_pods", "starting"): 2,
+        ("tipover_replicas",): 6,
+        ("tipover_pod_seconds_total",): 33.5,
+        ("tipover_capacity_per_second",): 160,
     }
-    assert {line.split()[2] for line in body.decode().splitlines() if line.startswith("# HELP")} == set(
-        names.HELP
-    )
+    shown = {line.split()[2] for line in body.decode().splitlines() if line.startswith("# HELP")}
+    assert shown <= set(names.HELP)
+    assert {names.REPLICAS, names.POD_SECONDS, names.CAPACITY, names.PODS} <= shown
 
 
 def test_the_page_follows_the_state():
@@ -76,6 +83,15 @@ def test_the_page_follows_the_state():
     assert later[names.QUEUE_DEPTH,] == 1
     assert later[names.PODS, "draining"] == 2
     assert (names.BACKLOG,) not in later
+    assert (names.POD_SECONDS,) not in later
+
+
+def test_pods_that_drain_while_others_are_idle():
+    """Pods with queues of their own: two given up still serve, of the five ready ones one does."""
+    page = ServerPage(CollectorRegistry(), AttemptCounts(), "0.1.0")
+    found = samples_of(page({"pods": 5, "in_service": 3, "draining": 2, "starting": 4})[1])
+    by_state = {state: found[names.PODS, state] for state in ("busy", "idle", "draining", "starting")}
+    assert by_state == {"busy": 1, "idle": 4, "draining": 2, "starting": 4}
 
 
 def test_collectors_stand_alone_and_leave_the_global_registry_alone():
