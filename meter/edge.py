@@ -11,8 +11,15 @@ from meter.counting import AttemptCounts
 UNRECOGNISED = "none"
 """The convention's name when neither a header nor an id says anything: counted as a first attempt."""
 
+OK, REJECTED = "ok", "rejected"
+
 MOST_ROUTES = 100
 OTHER_ROUTES = "other"
+
+
+def outcome_of(status: int) -> str:
+    """What an answer with this status counts as: 429 and 5xx say no to anybody, all else is one."""
+    return REJECTED if status >= 500 or status == 429 else OK
 
 
 class EdgeCounter:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, get_args
 
+from meter.edge import outcome_of
+
 Gateway = Literal["haproxy", "nginx", "envoy"]
 """Who may have written a line."""
 
@@ -59,7 +61,7 @@ class LoggedRequest:
             return self.ending.value
         if self.status < 100:
             return Ending.BROKEN.value
-        return "ok" if self.status < 400 else "rejected"
+        return outcome_of(self.status)
 
 
 def present(headers: Mapping[str, object]) -> dict[str, str]:

@@ -7,6 +7,7 @@ import errno
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from meter.edge import outcome_of
 from meter.proxy.answers import own_answer
 from meter.proxy.bodies import body_of, chunk, last_chunk
 from meter.proxy.forwarding import keeps_alive, response_bytes, trailers_to_forward
@@ -18,18 +19,13 @@ if TYPE_CHECKING:
     from meter.proxy.proxy import Proxy
     from meter.proxy.upstream import UpstreamConnection
 
-OK, REJECTED, ERROR, TIMEOUT = "ok", "rejected", "error", "timeout"
+ERROR, TIMEOUT = "error", "timeout"
 ABANDONED = "abandoned"
 """The client hung up; the upstream's answer was read to its end all the same."""
 INCOMPLETE = "incomplete"
 """The client hung up in the middle of its request, or its body was malformed: no upstream can serve that."""
 REFUSED = "refused"
 """The meter said no itself: it was full, or no upstream had an address."""
-
-
-def outcome_of(status: int) -> str:
-    """What an answer delivered with this status counts as."""
-    return REJECTED if status >= 500 or status == 429 else OK
 
 
 class Exchange:

@@ -171,8 +171,8 @@ def test_counts_are_exact(gateway):
     assert (counts.first, counts.retries) == (80 + 29 + 1, 80 + 10)
     assert counts.inflight == 0
     assert counts.outcomes == {
-        "ok": sent["/work"] + sent[paths[3]] + 29,
-        "rejected": sent["/busy"] + sent["/nowhere"],
+        "ok": sent["/work"] + sent[paths[3]] + sent["/nowhere"] + 29,
+        "rejected": sent["/busy"],
         "error": sent["/broken"],
         "abandoned": 10,
         "timeout": 1,
