@@ -1,6 +1,7 @@
 # From a fresh clone, on a machine that has only Python (>= 3.11) and make:
 #   make demo    sets everything up, tips a service over and says where the report is
 #   make test    sets everything up, then lints, type-checks, checks the layers and runs every test
+#   make stack   builds the containers of compose/, starts them and tests them (ten minutes; needs Docker)
 #   make cases   tests every victim of the trigger test, and prints the table of docs/trigger.md (ten minutes)
 #   make results works out every number of the sources again, into docs/results (some minutes)
 #   make bench   measures the target, the generator against Locust and bare gevent sockets, and the
@@ -10,7 +11,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.installed
 
-.PHONY: help setup demo test lint types layers gateways tests cases bench results lock clean
+.PHONY: help setup demo test lint types layers gateways tests stack cases bench results lock clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -38,10 +39,10 @@ types: setup
 layers: setup
 	$(BIN)/lint-imports
 
-# HAProxy and nginx stand before a victim in some tests; they are no Python packages. Where they cannot be
-# installed those tests are skipped, and say so.
+# HAProxy and nginx stand before a victim in some tests, and Prometheus (with promtool) reads what is counted;
+# they are no Python packages. Where they cannot be installed those tests are skipped, and say so.
 gateways:
-	@for program in haproxy nginx; do \
+	@for program in haproxy nginx prometheus; do \
 	  PATH="$$PATH:/usr/sbin" command -v $$program >/dev/null && continue; \
 	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 	    (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$program) \
@@ -53,6 +54,10 @@ gateways:
 tests: setup
 	$(BIN)/pytest -n 2 --dist loadfile -m "not sockets"
 	$(BIN)/pytest -m sockets
+
+# The same test is part of `tests` where a Docker engine answers.
+stack: setup
+	$(BIN)/pytest -s tests/compose/test_stack.py
 
 cases: setup gateways
 	$(BIN)/python -m tests.victims.cases

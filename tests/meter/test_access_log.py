@@ -54,7 +54,7 @@ def line(gateway="nginx", **fields):
         ("haproxy", "503", "SC", "error"),
         ("haproxy", "502", "SH", "error"),
         ("haproxy", "200", "SD", "error"),
-        ("haproxy", "403", "PR--", "ok"),
+        ("haproxy", "403", "PR", "ok"),
         ("haproxy", "200", "LR", "ok"),
         ("haproxy", "504", "--", "rejected"),
         ("envoy", "200", "-", "ok"),
