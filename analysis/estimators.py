@@ -20,6 +20,9 @@ from analysis.result import QUANTITIES, Values
 from analysis.trace import Attempts
 from domain.experiment import Experiment
 
+SILENT_TIMEOUTS, SILENT_S = 5.0, 2.0
+"""A target that told nothing for so many timeouts, and seconds of the wall clock, at the end is not known."""
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -54,7 +57,7 @@ def measure(attempts: Attempts, server: pd.DataFrame, experiment: Experiment) ->
     values: Values = dict.fromkeys(QUANTITIES)
     values["demand_per_s"] = _demand_per_s(attempts, watch, samples)
     if experiment.fleet is not None:
-        path = _pod_path(server, experiment)
+        path = _pod_path(server, experiment, min(end, attempts.end_s))
         values |= fleet_values(experiment, path, _lost(attempts, live) * experiment.run.speedup)
     values["capacity_per_s"] = _capacity_per_s(server, live, samples, values["settled_pods"])
     values["amplification"] = _amplification(attempts, live, episodes, samples)
@@ -117,11 +120,13 @@ def _demand_per_s(attempts: Attempts, watch: Window, samples: dict[str, int]) ->
     return jobs / length if length > 0 and jobs else None
 
 
-def _pod_path(server: pd.DataFrame, experiment: Experiment) -> PodPath | None:
-    """The pods that served, in scenario time, as far as the target told."""
-    return PodPath.of_reports(
-        server["t_s"].to_numpy() * experiment.run.speedup, server["pods"].to_numpy(dtype=np.float64)
-    )
+def _pod_path(server: pd.DataFrame, experiment: Experiment, end_s: float) -> PodPath | None:
+    """The pods that served, in scenario time; None if the target stopped telling long before ``end_s``, in
+    seconds of the wall clock: how the fleet went on is then not known."""
+    scale = experiment.run.speedup
+    path = PodPath.of_reports(server["t_s"].to_numpy() * scale, server["pods"].to_numpy(dtype=np.float64))
+    silence_s = max(SILENT_TIMEOUTS * experiment.client.timeout_s, SILENT_S * scale)
+    return None if path is None or path.t_s[-1] < end_s * scale - silence_s else path
 
 
 def _lost(attempts: Attempts, live: Experiment) -> float:

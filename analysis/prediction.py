@@ -39,6 +39,9 @@ LONGEST_LOOK_AHEAD = 200.0
 """How many times its own length a run is extended to find a recovery that comes after its end."""
 FLEET_TURNS = 10.0
 """A fleet is looked at for so many of its delays beyond the watch, to see whether it comes to rest well."""
+FLEET_DOUBLINGS = 4
+"""How often that is doubled for a fleet that still grows (CPU near its target adds a pod at a time), or
+drains."""
 
 
 def watch_capacity_per_s(experiment: Experiment, service: Service) -> float:
@@ -161,7 +164,20 @@ def _fleets_recovery_s(experiment: Experiment) -> float | None:
     fleet, timeout_s = experiment.fleet, experiment.client.timeout_s
     assert fleet is not None
     turn_s = fleet.dead_time_s + fleet.sync_period_s + fleet.cpu_window_s + fleet.rate_window_s
-    return _recovery_after_s(experiment, FLEET_TURNS * turn_s + 10 * timeout_s)
+    extra = FLEET_TURNS * turn_s + 10 * timeout_s
+    amplified_per_s = experiment.client.amplification * experiment.watched_rate_per_s
+    for _ in range(FLEET_DOUBLINGS + 1):
+        trace = _longer_trace(experiment, extra)
+        if trace is None:
+            return None
+        end_s = experiment.watch[1] + extra
+        found, pods = _settled_recovery_s(experiment, trace, end_s), PodPath.of_fluid(trace)
+        grows = pods.at(end_s) > pods.at(end_s - 2 * (turn_s + fleet.metric_lag_s))
+        drains = amplified_per_s < trace.capacity_per_s[-1]
+        if found is not None or not (grows or drains):
+            return found
+        extra *= 2
+    return None
 
 
 def _later_recovery_s(experiment: Experiment, trace: FluidTrace, capacity: float) -> float | None:
@@ -186,6 +202,19 @@ def _later_recovery_s(experiment: Experiment, trace: FluidTrace, capacity: float
 def _recovery_after_s(experiment: Experiment, extra: float) -> float | None:
     """The last late attempt if the last phase of the watch went on for ``extra`` seconds; None if it fails
     still."""
+    trace = _longer_trace(experiment, extra)
+    return None if trace is None else _settled_recovery_s(experiment, trace, experiment.watch[1] + extra)
+
+
+def _settled_recovery_s(experiment: Experiment, trace: FluidTrace, end_s: float) -> float | None:
+    """The last late attempt of a trace that ends then; None if it fails still."""
+    last = last_late_s(trace)
+    well = last is not None and last < end_s - SETTLED_TIMEOUTS * experiment.client.timeout_s
+    return last if well else None
+
+
+def _longer_trace(experiment: Experiment, extra: float) -> FluidTrace | None:
+    """The watch with ``extra`` seconds more of its last phase; None if that is too large to compute."""
     end = experiment.watch[1]
     kept = [p.phase for p in experiment.placed_phases if p.end_s <= end]
     if not kept:
@@ -194,11 +223,9 @@ def _recovery_after_s(experiment: Experiment, extra: float) -> float | None:
     demand = experiment.demand
     longer = replace(experiment, demand=Demand(demand.arrival_rate_per_s, tuple(kept), demand.arrivals))
     try:
-        last = last_late_s(fluid_trace(longer))
+        return fluid_trace(longer)
     except ConfigurationError:
         return None
-    ends = end + extra - SETTLED_TIMEOUTS * experiment.client.timeout_s
-    return last if last is not None and last < ends else None
 
 
 def _values(story: _Story) -> Values:

@@ -24,7 +24,7 @@ Outcome = Literal["healthy", "recovered", "trapped", "undecided"]
 QUANTITIES: dict[str, tuple[str, str]] = {
     "utilization": ("1", "ρ: first attempts over capacity, in the watch; of a fleet, at its end"),
     "amplification": ("1", "A: attempts per job due while the service fails, answered or not"),
-    "amplified_utilization": ("1", "Aρ: trapped for ever iff at least 1, where all is served in turn"),
+    "amplified_utilization": ("1", "Aρ: trapped for ever iff at least 1, served in turn by as many pods"),
     "capacity_per_s": (
         "attempts/s",
         "C: what the service completes when saturated; of a fleet, with the pods at the end of the watch",

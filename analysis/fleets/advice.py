@@ -32,6 +32,8 @@ class Stakes:
     rate_per_pod: float
     needed: int
     """N*."""
+    passing: bool = False
+    """Whether what sets it off passes, so that demand alone did not size the fleet at first."""
 
     @classmethod
     def of(cls, experiment: Experiment) -> Stakes | None:
@@ -41,7 +43,8 @@ class Stakes:
             return None
         rate = experiment.watched_rate_per_s
         amplification = max(1.0, failing_amplification(experiment))
-        return cls(fleet, amplification, rate, service.rate_per_pod, pods_needed(experiment))
+        passing = experiment.step_s is None and experiment.trigger is not None
+        return cls(fleet, amplification, rate, service.rate_per_pod, pods_needed(experiment), passing)
 
     @property
     def ceiling(self) -> float:
@@ -69,6 +72,22 @@ class Stakes:
         return laws.is_trap(self.amplification, self.fleet.target_utilization)
 
     @property
+    def least(self) -> int:
+        """The fewest pods that first attempts leave the fleet with: N*, or the floor if that is higher."""
+        return max(self.needed, self.fleet.autoscaler.min_pods)
+
+    @property
+    def rounding_drains(self) -> bool:
+        """Whether whole pods, or the floor, are more than Aλ/μ though the target alone would trap."""
+        load = self.demand_per_s / (self.least * self.rate_per_pod)
+        return not laws.is_trap(self.amplification, load) and self.ceiling_drains
+
+    @property
+    def growth(self) -> float:
+        """ℓ/(r·u*): by how much CPU multiplies a saturated fleet at most."""
+        return self.fleet.limit_over_request / self.fleet.target_utilization
+
+    @property
     def ceiling_drains(self) -> bool:
         """Whether the fleet may have more than Aλ/μ pods."""
         return self.ceiling > self.draining_pods
@@ -85,7 +104,7 @@ def advice(experiment: Experiment) -> list[str]:
             "large enough for certain; bound the attempts first."
         ]
     needs = (
-        f"{number(stakes.demand_per_s)} jobs/s need N* = λ/(u*·μ) = {stakes.needed} pods at the target of "
+        f"{number(stakes.demand_per_s)} jobs/s need N* = λ/(u*·μ) = {_pods(stakes.needed)} at the target of "
         f"{percent(stakes.fleet.target_utilization)}; while everything fails only more than "
         f"Aλ/μ = {number(stakes.draining_pods)} pods drain the backlog."
     )
@@ -103,10 +122,20 @@ def _first(stakes: Stakes) -> str:
             f"pods they "
             f"ask for have room for every retry (Corollary 4){held}."
         )
+    if stakes.rounding_drains:
+        return (
+            f"First attempts alone get out though their target u* = {target} is at least 1/A = {limit} "
+            f"(Corollary 4): the fleet never has fewer than {_pods(stakes.least)}, which is more than Aλ/μ "
+            f"({'its floor' if stakes.least > stakes.needed else 'pods are whole'}). With more demand that "
+            f"luck ends; a target below {limit} needs none."
+        )
+    stay = "stay trapped"
+    if stakes.passing:
+        stay = "would stay trapped if it still fails once the pods of the trigger are given up,"
     return (
-        f"First attempts alone stay trapped because u* = {target} is at least 1/A = {limit} (Corollary "
+        f"First attempts alone {stay} because u* = {target} is at least 1/A = {limit} (Corollary "
         f"4): the "
-        f"retries are not in what they count, so {stakes.needed} pods are all they ever ask for. Pair "
+        f"retries are not in what they count, so about {_pods(stakes.needed)} are all they ask for. Pair "
         f"them with "
         f"ingress, which asks for up to Aλ/(u*·μ) = {number(stakes.asked_by_ingress)} pods while all fails "
         f"(Corollary 5){_ceiling_words(stakes)}; or set the target below {limit}."
@@ -115,6 +144,13 @@ def _first(stakes: Stakes) -> str:
 
 def _retries_seen(stakes: Stakes) -> str:
     names = " and ".join(SIGNAL_WORDS[signal] for signal in stakes.fleet.signals)
+    if stakes.fleet.signals == ("cpu",) and stakes.growth <= 1.0 + stakes.fleet.tolerance:
+        return (
+            f"CPU never asks for more pods: of a saturated pod it reads ℓ/r = "
+            f"{percent(stakes.fleet.limit_over_request)} of the request, which is not above the target u* = "
+            f"{percent(stakes.fleet.target_utilization)} by more than the tolerance of "
+            f"{percent(stakes.fleet.tolerance)}. Lower the target."
+        )
     if not stakes.ceiling_drains:
         return (
             f"Scaled on {names} it stays trapped all the same: its ceiling of {number(stakes.ceiling)} "
@@ -129,14 +165,17 @@ def _retries_seen(stakes: Stakes) -> str:
             f"Once they are "
             f"gone the fleet is back at about {stakes.needed} after the stabilization window."
         )
-    growth = stakes.fleet.limit_over_request / stakes.fleet.target_utilization
     return (
         f"CPU sees that every pod is busy but not how much is waiting: it multiplies the fleet by at most "
-        f"ℓ/(r·u*) = {number(growth)} each time new pods have started, until the ceiling or until the "
+        f"ℓ/(r·u*) = {number(stakes.growth)} each time new pods have started, until the ceiling or until the "
         f"backlog is "
         f"gone{_ceiling_words(stakes)}. It gets out, but later than ingress, which asks for Aλ/(u*·μ) = "
         f"{number(stakes.asked_by_ingress)} pods as soon as its window is full."
     )
+
+
+def _pods(count: int) -> str:
+    return f"{count:,} pod" if count == 1 else f"{count:,} pods"
 
 
 def _ceiling_words(stakes: Stakes) -> str:

@@ -63,5 +63,5 @@ class PodPath:
         """From when on the pods stay within this share of those at the end of the window."""
         last = self.at(end_s)
         inside = (self.t_s >= start_s) & (self.t_s < end_s)
-        away = np.flatnonzero(inside & (np.abs(self.pods - last) > within * last))
+        away = np.flatnonzero(inside & (np.abs(self.pods - last) > within * last * (1 + ROUNDING)))
         return start_s if not away.size else float(self.t_s[min(away[-1] + 1, self.t_s.size - 1)])

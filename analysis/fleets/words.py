@@ -62,7 +62,7 @@ def _trapped(result: RunResult, stakes: Stakes) -> list[str]:
         f"At {number(pods)} pods every pod is busy with requests nobody waits for any more: each "
         f"failing job makes "
         f"A = {number(stakes.amplification)} attempts, so {number(stakes.demand_per_s)} jobs/s come to "
-        f"{number(ingress)} attempts/s, {number(ingress / capacity)} of what these pods can do."
+        f"{number(ingress)} attempts/s, {number(ingress / capacity)} times what these pods can do."
     )
     if pods >= stakes.ceiling:
         return [busy, f"More than {number(stakes.ceiling)} pods it may not have: the ceiling holds it there."]

@@ -44,7 +44,7 @@ from analysis.plots.moments import Moment, state_spans
 from analysis.result import RunResult
 from analysis.wording import number, since_trigger
 
-WIDTH_IN, HEIGHT_IN = 10.0, 8.22
+WIDTH_IN, HEIGHT_IN = 10.0, 8.32
 NO_SIGNALS_IN = 1.87
 """What the sheet is lower without the panel of the signals."""
 DASHED, DOTTED = (0, (5, 2.5)), (0, (1, 1.2))
@@ -81,7 +81,7 @@ def draw_fleet(result: RunResult) -> Plot:
         handles.append(_draw_signals(panels[2], result))
     for axes, entries in zip(panels, handles, strict=True):
         box = axes.get_position()
-        draw_key(figure, entries, bottom=box.y0 - (0.62 if axes is panels[-1] else 0.3) / height)
+        draw_key(figure, entries, bottom=box.y0 - (0.7 if axes is panels[-1] else 0.3) / height)
     _mark(figure, panels, fleet_moments(result), height, end_s)
     caption = CAPTION + (SIGNALS_CAPTION if told else "")
     caption += PREDICTED_CAPTION if result.prediction.fluid is not None else ""

@@ -22,8 +22,9 @@ def fleet_moments(result: RunResult) -> list[Moment]:
     assert fleet is not None
     found = [Moment(step_s, "demand steps up" if name == "step" else f"{name} begins", False)]
     if path is not None:
-        # What was ordered before the step may become ready at any time: by chance, a pod or two.
-        more = path.t_s[(path.t_s >= step_s + fleet.dead_time_s) & (path.pods > path.at(step_s))]
+        # What was ordered before the step, by chance a pod or two, is ready a dead time after it at last.
+        earliest = step_s + fleet.dead_time_s
+        more = path.t_s[(path.t_s >= earliest) & (path.pods > path.at(earliest))]
         if more.size:
             found.append(_after(float(more[0]), step_s, "first new pods serve"))
     met = result.measurement.values.get("capacity_met_s")

@@ -71,9 +71,7 @@ def run_matrix(
 
     from tipover.scenario import load_scenario
 
-    experiment = load_scenario(
-        scenario, speedup=speedup, seed=seed, need_service=True, service_for="matrix"
-    )
+    experiment = load_scenario(scenario, speedup=speedup, seed=seed, need_service=True, service_for="matrix")
 
     from analysis.mitigations.catalogue import Choice
     from analysis.mitigations.documents import matrix_json, write_matrix

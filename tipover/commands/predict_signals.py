@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 HEADINGS = ("outcome", "recovery", "most pods", "N/N*", "at the end", "lost", "pod-seconds")
 NOTE = (
     "Over {watched} s after the step. N*: pods the demand needs at the target; lost: jobs not answered "
-    "in time, in "
-    "seconds of the demand. ●: on the frontier, no other signal is better in both N/N* and lost."
+    "in time, in seconds of the demand (…: trapped, it goes on losing). ●: on the frontier, no other signal "
+    "is better in both N/N* and lost."
 )
 
 

@@ -63,6 +63,19 @@ def test_a_fleet_that_is_still_growing_is_not_trapped() -> None:
     assert "after the step" in prediction.notes[0]
 
 
+@pytest.mark.parametrize(("target", "recovery_s"), [(0.85, 2437), (0.95, 5053)])
+def test_a_fleet_that_grows_by_a_pod_at_a_time_is_not_trapped(target: float, recovery_s: float) -> None:
+    """However short the watch, what becomes of it is what a long one shows."""
+    kit = stepped("cpu")
+    assert kit.fleet is not None
+    slow = replace(kit, fleet=replace(kit.fleet, target_utilization=target))
+    for step_s in (120.0, 900.0):
+        phases = (Phase("baseline", 100.0), Phase("step", step_s, 5.0))
+        prediction = predict(replace(slow, demand=replace(slow.demand, phases=phases)))
+        assert prediction.outcome == "undecided"
+        assert prediction.values["recovery_s"] == pytest.approx(recovery_s, abs=5)
+
+
 def test_a_ceiling_too_low_traps_ingress_too() -> None:
     assert predict(stepped("ingress", max_pods=30)).outcome == "trapped"
     assert predict(stepped("ingress", max_pods=32, step_s=3000.0)).outcome == "recovered"

@@ -13,6 +13,7 @@ from analysis.fleets.checks import fleet_checks
 from analysis.mitigations.runs import scored_run
 from analysis.mitigations.side_by_side import write_comparison
 from analysis.plots import draw_plots
+from analysis.plots.fleet_moments import fleet_moments, reported_pods
 from analysis.prediction import predict
 from analysis.report import headline, render
 from analysis.report.verdict import subline
@@ -21,7 +22,7 @@ from analysis.run_directory import read_run_directory
 from analysis.summary import analyse, summary
 from analysis.trace import attempts_of
 from analysis.verdict import judge
-from domain.experiment import Expectation
+from domain.experiment import Client, Demand, Expectation, Phase, Service
 from tests.analysis.fifo import Simulated
 from tests.analysis.fleet_runs import simulated, stepped, write_decisions, write_fleet_run
 from tests.analysis.run_files import write_run
@@ -74,6 +75,58 @@ def test_a_fleet_that_still_grows_is_undecided() -> None:
     assert any("were starting: whether they suffice is not settled" in s for s in measurement.evidence)
 
 
+@pytest.mark.parametrize("step_s", [150.0, 265.0])
+def test_pods_that_no_decision_has_seen_yet_are_no_rest(step_s: float) -> None:
+    """CPU between two rounds: nothing starts at Aρ above 1, but only because its window is not full yet."""
+    experiment = stepped("cpu", step_s=step_s)
+    run = simulated(experiment)
+    attempts = attempts_of(run.attempts)
+    measurement = judge(attempts, run.server, experiment, measure(attempts, run.server, experiment))
+    assert measurement.outcome == "undecided"
+    assert any("whether it orders more is not settled" in said for said in measurement.evidence)
+
+
+def test_cpu_that_adds_a_pod_at_a_time_is_not_at_rest() -> None:
+    """At a target of 90% each round adds less than a fifth; the fluid model sees it recover at 3,469 s."""
+    kit = stepped("cpu")
+    assert kit.fleet is not None
+    experiment = replace(kit, fleet=replace(kit.fleet, target_utilization=0.9))
+    run = simulated(experiment)
+    attempts = attempts_of(run.attempts)
+    measurement = judge(attempts, run.server, experiment, measure(attempts, run.server, experiment))
+    assert measurement.outcome == "undecided"
+
+
+def test_at_its_ceiling_a_fleet_is_at_rest_at_once() -> None:
+    """28 pods that may not be more, against the 30 that Aλ/μ takes."""
+    experiment = stepped("ingress", step_s=260.0, max_pods=28)
+    run = simulated(experiment)
+    attempts = attempts_of(run.attempts)
+    assert (
+        judge(attempts, run.server, experiment, measure(attempts, run.server, experiment)).outcome
+        == "trapped"
+    )
+
+
+def test_a_small_fleet_is_trapped_though_chance_orders_a_pod() -> None:
+    """Three pods or four at A = 4 and ρ of about 0.5: a short stabilization lets their number flicker."""
+    kit = stepped("first", speedup=20.0)
+    assert kit.fleet is not None
+    experiment = replace(
+        kit,
+        service=Service(1, 100.0),
+        client=Client(10.0, 4),
+        demand=Demand(25.0, (Phase("baseline", 100.0), Phase("step", 900.0, 6.0))),
+        fleet=replace(kit.fleet, autoscaler=replace(kit.fleet.autoscaler, stabilization_s=30.0)),
+    )
+    for seed in range(1, 9):
+        seeded = experiment.with_run(seed=seed)
+        run = simulated(seeded)
+        attempts = attempts_of(run.attempts)
+        measurement = judge(attempts, run.server, seeded, measure(attempts, run.server, seeded))
+        assert measurement.outcome == "trapped", (seed, measurement.evidence)
+
+
 def test_words_of_a_trapped_fleet(trapped: RunResult) -> None:
     assert (
         headline(trapped)
@@ -111,7 +164,7 @@ def test_pictures_of_a_fleet(trapped: RunResult, recovered: RunResult) -> None:
         plots = {plot.name: plot for plot in draw_plots(result)}
         assert list(plots) == ["story", "fleet", "region", "wait", "amplification", "latency"]
         assert plots["fleet"].title.startswith(title)
-        assert plots["fleet"].size_px == (1500, 1233)
+        assert plots["fleet"].size_px == (1500, 1248)
         assert plots["region"].size_px == (1500, 675)
     assert draw_plots(trapped)[0].title.startswith("Trapped at 2")
 
@@ -152,6 +205,26 @@ def test_a_target_that_tells_nothing_of_its_pods(tmp_path: Path) -> None:
     assert failed["settled_pods"] == "the target told nothing of its pods"
     draw_plots(result)
     assert summary(result)["measured"]["peak_pods"] is None
+
+
+def test_a_target_that_falls_silent(tmp_path: Path) -> None:
+    """Pods told for the first third of a run are not those of its end."""
+    experiment = stepped("first", step_s=300.0)
+    run = simulated(experiment)
+    early = Simulated(run.rows, run.server[run.server["t_s"] < 13.0])
+    result = analyse(write_run(tmp_path / "run", experiment, early), seeds=0)
+    assert result.measurement.values["peak_pods"] is None
+    assert result.measurement.values["settled_pods"] is None
+    draw_plots(result)
+
+
+def test_new_pods_are_those_ordered_after_the_step(trapped: RunResult) -> None:
+    """By chance a pod ordered before the step serves soon after it; the dead time is 90 s, a sync 15 s."""
+    moments = {moment.words: moment.t_s for moment in fleet_moments(trapped)}
+    (words,) = [words for words in moments if words.startswith("first new pods serve")]
+    pods = reported_pods(trapped)
+    assert pods is not None
+    assert pods.at(moments[words] + 1.0) > pods.at(moments[words])
 
 
 def test_a_target_that_is_too_slow_a_pod_is_found_out(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from analysis.fleets.advice import advice
 from analysis.fleets.region import frontier, region_of
+from domain.experiment import Demand, Phase, Service
 from tests.analysis.fifo import kit
 from tests.analysis.fleet_runs import stepped
 
@@ -68,6 +69,41 @@ def test_advice_for_signals_with_the_retries_in_them() -> None:
     assert "largest proposal wins" in " ".join(advice(stepped("first", "ingress")))
     assert "multiplies the fleet by at most ℓ/(r·u*) = 2" in " ".join(advice(stepped("cpu")))
     assert "stays trapped all the same" in " ".join(advice(stepped("ingress", max_pods=30)))
+
+
+def test_advice_where_whole_pods_are_more_than_the_target_asks_for() -> None:
+    """One pod of 40/s has room for all three attempts of 4 jobs/s, whatever u* ≥ 1/A says."""
+    demand = Demand(4.0, (Phase("baseline", 100.0), Phase("spike", 100.0, 20.0), Phase("watch", 900.0)))
+    experiment = replace(stepped("first"), demand=demand, service=Service(1, 40.0))
+    words = " ".join(advice(experiment))
+    assert "need N* = λ/(u*·μ) = 1 pod at the target" in words
+    assert "get out though" in words
+    assert "stay trapped" not in words
+    assert experiment.fleet is not None
+    floor = replace(experiment.fleet.autoscaler, min_pods=7)
+    high = replace(
+        experiment,
+        fleet=replace(experiment.fleet, autoscaler=floor),
+        service=Service(8, 40.0),
+        demand=replace(demand, arrival_rate_per_s=80.0),
+    )
+    assert "never has fewer than 7 pods, which is more than Aλ/μ (its floor)" in " ".join(advice(high))
+
+
+def test_advice_after_a_spike_does_not_promise_a_trap() -> None:
+    """The pods that the spike was given may drain it all before they are given up."""
+    spike = (Phase("baseline", 100.0), Phase("spike", 200.0, 5.0), Phase("watch", 900.0))
+    words = " ".join(advice(replace(stepped("first"), demand=Demand(80.0, spike))))
+    assert "would stay trapped if it still fails once the pods of the trigger are given up" in words
+
+
+def test_advice_for_cpu_that_can_never_pass_its_target() -> None:
+    experiment = stepped("cpu")
+    assert experiment.fleet is not None
+    deaf = replace(experiment, fleet=replace(experiment.fleet, target_utilization=0.95, tolerance=0.1))
+    words = " ".join(advice(deaf))
+    assert "CPU never asks for more pods" in words
+    assert "gets out" not in words
 
 
 def test_advice_for_endless_clients_and_for_no_fleet() -> None:

@@ -151,3 +151,23 @@ def test_a_dry_run_orders_nothing() -> None:
     assert target.orders == []
     OnlyWatched(target).stop()
     assert target.stopped
+
+
+def test_what_looking_takes_makes_a_decision_late() -> None:
+    """A page that answers slowly delays the order, however punctually it was asked."""
+    time = Time(15.0)
+
+    class SlowReadings(FakeReadings):
+        def look(self) -> None:
+            time.now_s += 0.9
+
+    made = controller(FLEET, SlowReadings({"ingress": 800.0}), FakeFleet(time, Roster.of(4)), time).decide(
+        Due(1, 15.0, 0.1, 0)
+    )
+    assert made.late_s == pytest.approx(0.9)
+    assert made.why.endswith("; 0.9 s late")
+    asked_for = Due(1, time.now_s, 0.0, 0, scheduled=False)
+    made = controller(FLEET, SlowReadings({"ingress": 800.0}), FakeFleet(time, Roster.of(4)), time).decide(
+        asked_for
+    )
+    assert made.late_s == 0.0

@@ -55,6 +55,8 @@ NOBODY = ["--scale", "none", "--pods", "4"]
         ([*NOBODY, "--scrape", f"ram={URL}/metrics"], "--scrape", "must name signals of cpu, ingress, first"),
         ([*NOBODY, *SCRAPE, "--signals", "ram"], "--signals", "must be one of cpu, ingress, first"),
         ([*NOBODY, *SCRAPE, "--signals", "cpu,cpu"], "--signals", "must differ"),
+        ([*NOBODY, *SCRAPE, "--port", "65536"], "--port", "from 0 to 65535"),
+        ([*NOBODY, *SCRAPE, "--epoch", "1e18"], "--epoch", "must be a time of the monotonic clock"),
         ([*NOBODY, *SCRAPE, "--sync-period", "0"], "--sync-period", "must be positive"),
         ([*NOBODY, *SCRAPE, "--cpu-window", "nan"], "--cpu-window", "must be a number"),
         ([*NOBODY, *SCRAPE, "--metric-lag", "-1"], "--metric-lag", "must be a number of at least 0"),

@@ -144,6 +144,15 @@ def test_no_pod_ready_in_the_whole_window_is_no_reading_of_cpu() -> None:
     assert readings.read(5.0)["cpu"] == Reading(None, "no pod was ready in the window")
 
 
+def test_counters_of_no_service_there_is_are_an_error() -> None:
+    """Counters that begin again near the largest float add up to infinity, which nothing can be made of."""
+    time = Time()
+    readings = scraped(FakePage(time, lambda at_s: dict.fromkeys(shown(0.0), 1.7e308 - 1e306 * at_s)))
+    looked(readings, time, 0.0, 5.0, 10.0, 15.0)
+    assert values(readings, 15.0) == [None, None, None]
+    assert readings.read(15.0)["first"].error.startswith("the page gives ")
+
+
 PAGE = """# TYPE tipover_attempts_total counter
 tipover_attempts_total{attempt="first"} 30.0
 tipover_attempts_total{attempt="retry"} 12.0
@@ -198,7 +207,7 @@ class Answers:
         return self.values[query]
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.5])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.5, 1e300])
 def test_queries_give_numbers_or_errors(value: float) -> None:
     answers = Answers({"a": Reading(3.5), "b": Reading(value), "c": Reading(None, "an empty vector")})
     readings = QueriedReadings(answers, {"cpu": "a", "ingress": "b", "first": "c"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -244,7 +245,21 @@ def test_once_with_a_scrape_waits_for_a_window() -> None:
     assert made["ordered"] == pytest.approx(30, abs=3)
 
 
-def _once(*options: str) -> str:
+def test_once_without_a_reading_or_stopped_is_no_success() -> None:
+    """Whoever runs it by a timer learns that nothing was decided."""
+    nobody = ["--signals", "first", "--scale", "none", "--pods", "4", "--json"]
+    with prometheus(lambda: math.nan) as url:
+        made = json.loads(_once("--prometheus", url, *nobody, code=3))
+        assert made["error"].startswith("nothing is done: first has no reading")
+    command = [sys.executable, "-m", "tipover", "serve", "autoscaler", "--rate-per-pod", "40", "--once"]
+    command += ["--sync-period", "600", "--scrape", "http://127.0.0.1:9/metrics", "--stop-with-stdin"]
+    done = subprocess.run(
+        [*command, *nobody], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (130, b"")
+
+
+def _once(*options: str, code: int = 0) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "tipover", "serve", "autoscaler", *QUICK, *options, "--once"],
         capture_output=True,
@@ -252,7 +267,7 @@ def _once(*options: str) -> str:
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done.stdout
 
 

@@ -63,6 +63,14 @@ def test_a_scale_is_read_and_set() -> None:
             answering(200, b'{"replicas": 4, "ready": 4, "starting": [{"pods": 1, "ready_in_s": NaN}]}'),
             "not a scale",
         ),
+        (answering(200, json.dumps({**SAID, "replicas": 10**30}).encode()), "not a scale"),
+        (
+            answering(
+                200,
+                json.dumps({**SAID, "starting": [{"pods": 1, "ready_in_s": 10**400}]}).encode(),
+            ),
+            "not a scale",
+        ),
         (answering(200, b"[" * 100_000), "not a scale"),
     ],
 )
@@ -82,7 +90,8 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
 def states(*states: tuple[str, str | None]) -> str:
     """What ``docker inspect`` says of containers in these states and healths."""
     found = [{"Status": s, **({"Health": {"Status": h}} if h else {})} for s, h in states]
-    return "".join(json.dumps(state) + "\n" for state in found)
+    labels = {"com.docker.compose.oneoff": "False"}
+    return "".join(json.dumps([state, labels]) + "\n" for state in found)
 
 
 def test_compose_counts_containers_and_scales_one_service(programs: Programs) -> None:
@@ -115,7 +124,14 @@ def test_compose_counts_containers_and_scales_one_service(programs: Programs) ->
         "-p",
         "lab",
     ]
-    inspect = ["docker", "inspect", "--type", "container", "--format", "{{json .State}}"]
+    inspect = [
+        "docker",
+        "inspect",
+        "--type",
+        "container",
+        "--format",
+        "[{{json .State}},{{json .Config.Labels}}]",
+    ]
     up = ["up", "-d", "--no-recreate", "--no-deps", "--scale", "web=7", "web"]
     assert programs.calls() == [
         ["docker", "compose", "version"],
@@ -123,6 +139,16 @@ def test_compose_counts_containers_and_scales_one_service(programs: Programs) ->
         [*inspect, "a1", "b2", "c3", "d4", "e5"],
         [*common, *up],
     ]
+
+
+def test_what_compose_run_has_left_is_no_replica(programs: Programs) -> None:
+    """``ps -a`` lists one-off containers as well; counted, they would stand for pods that are not there."""
+    programs.have("docker")
+    programs.answer(" ps ", "a1\nb2\nc3\n")
+    up, one_off = {"Status": "running"}, {"com.docker.compose.oneoff": "True"}
+    lines = [[up, None], [up, one_off], [{"Status": "exited"}, one_off]]
+    programs.answer("inspect", "".join(json.dumps(line) + "\n" for line in lines))
+    assert ComposeScale("web", ["docker", "compose"]).look() == Scale(1, 1)
 
 
 def test_compose_of_the_first_version(programs: Programs) -> None:
@@ -136,7 +162,9 @@ def test_compose_of_the_first_version(programs: Programs) -> None:
     assert programs.calls()[-1] == ["docker-compose", *up]
 
 
-@pytest.mark.parametrize("out", ["no json\n", "[]\n", "{}\n", '{"Status": "running", "Health": 3}\n'])
+@pytest.mark.parametrize(
+    "out", ["no json\n", "[]\n", "{}\n", "[{},null]\n", '[{"Status": "running", "Health": 3},{}]\n']
+)
 def test_what_docker_does_not_say_is_an_error(programs: Programs, out: str) -> None:
     programs.have("docker")
     programs.answer(" ps ", "a1\n")

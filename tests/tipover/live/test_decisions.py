@@ -56,6 +56,10 @@ def test_a_log_without_fault(decisions: list[dict[str, Any]], stopped_s: float) 
             log(late_s={40: 0.31, 41: 0.5}),
             "was late for 2 of 66 decisions, by up to 0.50 s (limit 20% of the 1.5 s between them)",
         ),
+        (
+            [{**d, "readings": {"cpu": None if d["t_s"] == 60.0 else 1.0, "first": 400.0}} for d in log()],
+            "could not see or act in 1 of 66 decisions; at 60.00 s: cpu had no reading",
+        ),
         (log(error={40: "no answer"}), "could not see or act in 1 of 66 decisions; at 60.00 s: no answer"),
     ],
 )

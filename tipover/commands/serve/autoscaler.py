@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from domain.errors import ConfigurationError, Fault
+from domain.errors import ConfigurationError, ExitCode, Fault
 
 if TYPE_CHECKING:
     from domain.fleet import Fleet
@@ -21,6 +21,7 @@ _SHORT = {
     "doubling": {"kind": "doubling"},
     "policies": {"kind": "policies"},
 }
+_FARTHEST_EPOCH_S = 1e9
 
 
 def serve_autoscaler(
@@ -158,7 +159,7 @@ def serve_autoscaler(
     stop_with_stdin: Annotated[
         bool, typer.Option("--stop-with-stdin", help="Stop when standard input ends.", hidden=True)
     ] = False,
-) -> None:
+) -> int:
     """Order as many pods as Kubernetes' HPA would.
 
     It decides every sync period, from what it scrapes or asks a Prometheus; see docs/autoscaler.md.
@@ -189,9 +190,14 @@ def serve_autoscaler(
     )
     if not 0.0 < rate_per_pod < math.inf:
         raise _refused(Fault("--rate-per-pod", "must be positive and finite", rate_per_pod))
-    if epoch is not None and not math.isfinite(epoch):
-        raise _refused(Fault("--epoch", "must be a time of the monotonic clock", epoch))
-    began_s = time.monotonic() if epoch is None else epoch
+    began_s = time.monotonic()
+    if epoch is not None:
+        if not abs(epoch - began_s) < _FARTHEST_EPOCH_S:
+            rule = f"must be a time of the monotonic clock, where it is {began_s:.0f} now"
+            raise _refused(Fault("--epoch", rule, epoch))
+        began_s = epoch
+    if not 0 <= port <= 65535:
+        raise _refused(Fault("--port", "must be a port number from 0 to 65535", port))
     now, looks = since(began_s), looks_per_sync(rules)
     readings = readings_from(rules, scrape or [], prometheus, query or [], looks=looks, now=now)
     target = target_from(
@@ -229,6 +235,11 @@ def serve_autoscaler(
                 page.close()
     for decision in answers:
         print(json.dumps(decision.to_json()) if announce else decision.words())
+    if not once:
+        return ExitCode.CONFIRMED
+    if not answers:
+        return ExitCode.INTERRUPTED
+    return ExitCode.INVALID_RUN if answers[0].error is not None else ExitCode.CONFIRMED
 
 
 def _page(collector: Any, host: str, port: int, announce: bool, what: str) -> Any:
