@@ -72,7 +72,7 @@ class WorkerSide(StormSide):
             if order.out is not None:
                 check_shared(order.out, order.run, self.settings.below)
             self._order, self._prepared = order, prepared
-        except TipoverError as error:
+        except (TipoverError, ValueError) as error:  # the latter: legal values that make no load
             refusal = str(error)
             log.warning("refused, nothing was sent: %s", error)
         answer = Answer(run_of(message), refusal, machine_id(), network_id())

@@ -27,12 +27,14 @@ def looks_per_sync(fleet: Fleet) -> int:
 @dataclass(frozen=True, slots=True)
 class Due:
     """The decision to be made now: number ``number``, at ``at_s`` of the autoscaler's own time. It is made
-    ``late_s`` late, and ``missed`` ones before it were never made."""
+    ``late_s`` late, and ``missed`` ones before it were never made. One that is not ``scheduled`` was asked
+    for at ``at_s`` and cannot be late."""
 
     number: int
     at_s: float
     late_s: float
     missed: int
+    scheduled: bool = True
 
 
 @dataclass(frozen=True, slots=True)

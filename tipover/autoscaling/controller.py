@@ -60,7 +60,8 @@ class Controller:
             None if self._last is None else self._last.replicas,
             "",
             None,
-            due.late_s,
+            # What looking took is late, too.
+            max(due.late_s, self._now() - due.at_s) if due.scheduled else 0.0,
             due.missed,
         )
         if trouble is not None or self._last is None:

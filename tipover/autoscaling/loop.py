@@ -17,6 +17,8 @@ from tipover.autoscaling.readings import Readings
 
 LAST_WORDS_S = 0.4
 """How long a decision that is being made when the end comes may go on."""
+_LONGEST_SLEEP_S = 3600.0
+"""The platform refuses waits of a few centuries; whoever wakes looks at the clock again."""
 
 
 class Loop:
@@ -71,11 +73,11 @@ class Loop:
         while decisions is None or made < decisions:
             now_s = time.monotonic()
             if at_once and made == 0:
-                due: Due | None = Due(last, max(0.0, now_s - self._agenda.epoch_s), 0.0, 0)
+                due: Due | None = Due(last, max(0.0, now_s - self._agenda.epoch_s), 0.0, 0, scheduled=False)
             else:
                 due = self._agenda.due(now_s, last)
             if due is None:
-                if self._stop.wait(self._agenda.at(last + 1) - now_s):
+                if self._stop.wait(min(self._agenda.at(last + 1) - now_s, _LONGEST_SLEEP_S)):
                     return
                 continue
             last = due.number
@@ -85,7 +87,10 @@ class Loop:
     def _look(self) -> None:
         while True:
             at_s, decides = next_look(self._agenda, self._looks, time.monotonic())
-            if self._stop.wait(max(0.0, at_s - time.monotonic())):
+            while (left_s := at_s - time.monotonic()) > 0:
+                if self._stop.wait(min(left_s, _LONGEST_SLEEP_S)):
+                    return
+            if self._stop.is_set():
                 return
             if not decides:
                 self._readings.look()

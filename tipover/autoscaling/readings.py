@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,9 @@ from tipover.autoscaling.together import together
 
 NEEDS: dict[Signal, tuple[str, ...]] = {"cpu": (BUSY, POD_SECONDS), "ingress": (ATTEMPTS,), "first": (FIRST,)}
 """The counters a signal is made of: rates, or the rate of the first over that of the second."""
+
+_MOST = 1e15
+"""A larger reading is a fault of whoever shows it; pods made of it could be beyond any float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +114,11 @@ class ScrapedReadings:
                 return rate
             rates.append(rate.value)
         if len(rates) == 1:
-            return Reading(rates[0])
+            return _usable(Reading(rates[0]), "the page")
         used, possible = rates
-        return Reading(used / possible) if possible > 0 else Reading(None, "no pod was ready in the window")
+        if possible <= 0:
+            return Reading(None, "no pod was ready in the window")
+        return _usable(Reading(used / possible), "the page")
 
     def _rate(self, name: str, signal: Signal, at_s: float) -> Reading:
         """The sum over pages of the mean rate of a counter."""
@@ -157,7 +161,7 @@ class QueriedReadings:
         asked: dict[Signal, Reading] = {}
 
         def ask(signal: Signal) -> None:
-            asked[signal] = _finite(self._client.read(self._queries[signal]))
+            asked[signal] = _usable(self._client.read(self._queries[signal]), "the query")
 
         together([lambda signal=signal: ask(signal) for signal in self._queries])  # type: ignore[misc]
         self._latest = {signal: asked.get(signal, Reading(None, "no answer")) for signal in self._queries}
@@ -167,12 +171,12 @@ class QueriedReadings:
         return dict(self._latest)
 
 
-def _finite(reading: Reading) -> Reading:
-    """NaN and infinity (0 over 0, say), and rates below 0, are errors here."""
+def _usable(reading: Reading, source: str) -> Reading:
+    """NaN and infinity (0 over 0, say), rates below 0 and such as no service has are errors here."""
     value = reading.value
-    if value is None or 0.0 <= value < math.inf:
+    if value is None or 0.0 <= value <= _MOST:
         return reading
-    return Reading(None, f"the query gives {value:g}")
+    return Reading(None, f"{source} gives {value:g}")
 
 
 def default_queries(fleet: Fleet) -> dict[Signal, str]:

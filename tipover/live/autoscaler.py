@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
-from domain.experiment import Experiment
+from domain.experiment import MAX_PODS, Experiment
 from domain.experiment_json import fleet_to_json
 from tipover.live.children import Child
 from tipover.live.decisions import faults_in_decisions, read_decisions
@@ -81,6 +82,9 @@ class FleetKeeper:
         assert service is not None
         url = self._target.url
         command = ["-P", "-m", "tipover", "serve", "autoscaler", "--port", "0", "--stop-with-stdin"]
+        # Without a ceiling of its own the fleet has the target's.
+        most = min(fleet.autoscaler.max_pods, MAX_PODS)
+        fleet = replace(fleet, autoscaler=replace(fleet.autoscaler, max_pods=most))
         command += ["--fleet", json.dumps(fleet_to_json(fleet)), "--rate-per-pod", repr(service.rate_per_pod)]
         command += ["--scrape", f"{url}/metrics", "--scale", url, "--epoch", repr(start_monotonic_s)]
         command += ["--log", str(self._record.directory / DECISIONS)]

@@ -63,11 +63,11 @@ def faults_in_decisions(
             f"the autoscaler was late for {len(late)} of {len(due)} decisions, by up to "
             f"{max(late_s[k] for k in late):.2f} s (limit {LATE_SHARE:.0%} of the {sync_s:g} s between them)"
         )
-    failed = [d for d in decisions if d.get("error") and needed_s <= d["t_s"] <= end_s]
+    failed = [d for d in decisions if _trouble(d) and needed_s <= d["t_s"] <= end_s]
     if failed:
         yield (
             f"the autoscaler could not see or act in {len(failed)} of {len(due)} decisions; at "
-            f"{failed[0]['t_s']:.2f} s: {failed[0]['error']}"
+            f"{failed[0]['t_s']:.2f} s: {_trouble(failed[0])}"
         )
 
 
@@ -76,3 +76,12 @@ def _late_s(decision: dict[str, Any], sync_s: float) -> float:
     late_s = decision.get("late_s")
     on_grid_s = round(decision["t_s"] / sync_s) * sync_s
     return float(late_s) if isinstance(late_s, int | float) else float(decision["t_s"]) - on_grid_s
+
+
+def _trouble(decision: dict[str, Any]) -> str:
+    """Why it was not made as the models make it: in error, or without a signal that could not be read."""
+    if decision.get("error"):
+        return str(decision["error"])
+    readings = decision.get("readings")
+    blind = [s for s, value in readings.items() if value is None] if isinstance(readings, dict) else []
+    return f"{' and '.join(blind)} had no reading" if blind else ""

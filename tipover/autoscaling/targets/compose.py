@@ -16,6 +16,8 @@ from domain.errors import ConfigurationError, Fault
 from tipover.autoscaling.targets.programs import LOOK_WITHIN_S, ORDER_WITHIN_S, Runner
 from tipover.autoscaling.targets.scale import Scale, ScaleError
 
+_FORMAT = "[{{json .State}},{{json .Config.Labels}}]"
+_ONE_OFF = "com.docker.compose.oneoff"
 _GONE = frozenset({"removing", "dead"})
 
 
@@ -38,11 +40,12 @@ class ComposeScale:
         if not ids:
             return Scale(0, 0)
         # One line of JSON a container.
-        inspect = ["docker", "inspect", "--type", "container", "--format", "{{json .State}}", *ids]
+        inspect = ["docker", "inspect", "--type", "container", "--format", _FORMAT, *ids]
         try:
-            states = [
+            found = [
                 json.loads(line) for line in self._runner.run(inspect, LOOK_WITHIN_S).split("\n") if line
             ]
+            states = [state for state, labels in found if not _is_one_off(labels)]
             there = [state for state in states if state["Status"] not in _GONE]
             return Scale(len(there), sum(map(_is_ready, there)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -72,6 +75,11 @@ def compose_program() -> list[str]:
             return ["docker-compose"]
     rule = "needs the program docker with its compose plugin, or with docker-compose"
     raise ConfigurationError("the autoscaler cannot be started", [Fault("--scale", rule, None)])
+
+
+def _is_one_off(labels: Any) -> bool:
+    """Whether somebody's ``compose run`` made it, which ``ps -a`` lists, too: it is no replica."""
+    return labels is not None and labels.get(_ONE_OFF) == "True"
 
 
 def _is_ready(state: Any) -> bool:

@@ -14,6 +14,9 @@ from tipover.autoscaling.targets.scale import Scale, ScaleError
 from tipover.trigger.guards.bounded_http import Answer, ask
 from tipover.trigger.guards.resolution import Resolved
 
+_MOST_PODS = 1_000_000
+"""A ``/scale`` that tells of more is none; whole numbers of JSON may be beyond any float."""
+
 
 class HttpScale:
     """A URL that tells and takes a scale (path ``/scale`` if it has none).
@@ -80,7 +83,7 @@ def _scale(answer: Answer) -> Scale:
     try:
         starting = tuple((_count(group["pods"]), _seconds(group["ready_in_s"])) for group in said["starting"])
         return Scale(_count(said["replicas"]), _count(said["ready"]), starting)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ScaleError("status 200, but not a scale") from error
 
 
@@ -94,7 +97,7 @@ def _faults(said: Any) -> str:
 
 
 def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_PODS:
         raise ValueError(value)
     return value
 
