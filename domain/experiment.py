@@ -141,6 +141,12 @@ class RunSettings:
     speedup: float = 1.0
     seed: int = 1
 
+    def __post_init__(self) -> None:
+        if not 0.0 < self.speedup < math.inf:
+            raise ValueError(f"speedup: must be positive and finite (got {self.speedup!r})")
+        if self.seed < 0:
+            raise ValueError(f"seed: must be at least 0 (got {self.seed!r})")
+
 
 @dataclass(frozen=True, slots=True)
 class Expectation:

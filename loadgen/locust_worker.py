@@ -93,9 +93,15 @@ class WorkerSide(StormSide):
         self._heard_s = time.monotonic()
         self._at_work = True
         start_s = start.on_clock(machine_id(), self._heard_s)
-        self.begin(
-            prepared, Share(order.worker, order.workers, start_s), order.out, self._tell, stats=order.stats
-        )
+        share = Share(order.worker, order.workers, start_s)
+        try:
+            self.begin(prepared, share, order.out, self._tell, stats=order.stats)
+        except OSError as error:  # a full disk, say: the next run may find room
+            self._at_work = False
+            fault = f"worker {order.worker} could not begin: {error}"
+            log.error("%s", fault)
+            self._say(DONE_MESSAGE, {"fault": fault, "stopped_by": fault})
+            return
         gevent.spawn(self._watch_master)
 
     def _tell(self, line: dict[str, Any]) -> None:

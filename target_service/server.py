@@ -24,7 +24,7 @@ from target_service.completions import Completions, Ticket
 from target_service.headers import attempt_number, deadline_s
 from target_service.listening import AcceptFaults, dropped_connections, listen, raise_descriptor_limit
 from target_service.pods import Pods, SleepPods
-from target_service.settings import Order, TargetSettings, parse_order, parse_scale
+from target_service.settings import Order, TargetSettings, most_pods, parse_order, parse_scale
 from target_service.spin import SpinPods
 
 State = Mapping[str, Any]
@@ -44,6 +44,7 @@ class Target:
         self, settings: TargetSettings, observer: AttemptObserver, metrics: MetricsHandler | None
     ) -> None:
         self._settings = settings
+        self._most = most_pods(settings.mode)
         self._observer = observer
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
@@ -172,7 +173,7 @@ class Target:
 
     async def _control(self, request: web.Request) -> web.Response:
         body = await _json(request, "control")
-        order = body if isinstance(body, Fault) else parse_order(body, self._loop.time())
+        order = body if isinstance(body, Fault) else parse_order(body, self._loop.time(), self._most)
         if not isinstance(order, Order):
             return _refusal(order)
         self._pods.order(order)
@@ -187,7 +188,7 @@ class Target:
 
     async def _set_scale(self, request: web.Request) -> web.Response:
         body = await _json(request, "scale")
-        replicas = body if isinstance(body, Fault) else parse_scale(body)
+        replicas = body if isinstance(body, Fault) else parse_scale(body, self._most)
         if not isinstance(replicas, int):
             return _refusal(replicas)
         self._pods.scale(replicas)

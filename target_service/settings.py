@@ -15,6 +15,8 @@ from domain.service_time import ServiceTime
 
 Mode = Literal["sleep", "spin"]
 
+MAX_SPIN_PODS = 256
+"""A pod that spins is a thread; of more the machine is busy with nothing but their turns."""
 MAX_LATE_S = 10.0
 """How far in the past a change may lie: work that has been answered since then cannot be taken back."""
 
@@ -42,7 +44,7 @@ class TargetSettings:
 
     def __post_init__(self) -> None:
         faults = [
-            *_faults_in_pods(self.pods),
+            *_faults_in_pods(self.pods, most=most_pods(self.mode)),
             *_faults_in_rate(self.rate_per_pod),
             *_faults_unless(isinstance(self.seed, int) and self.seed >= 0, "seed", "at least 0", self.seed),
             *_faults_unless(self.mode in ("sleep", "spin"), "mode", "`sleep` or `spin`", self.mode),
@@ -83,7 +85,12 @@ class Order:
     change: CapacityChange
 
 
-def parse_order(body: object, now_s: float) -> Order | list[Fault]:
+def most_pods(mode: str) -> int:
+    """How many pods a target of this mode can have."""
+    return MAX_SPIN_PODS if mode == "spin" else MAX_PODS
+
+
+def parse_order(body: object, now_s: float, most: int = MAX_PODS) -> Order | list[Fault]:
     """The order that a ``PUT /control`` body gives, effective now unless it says when; or all its faults."""
     if not isinstance(body, Mapping):
         return [Fault("control", "must be a JSON object", body)]
@@ -98,7 +105,7 @@ def parse_order(body: object, now_s: float) -> Order | list[Fault]:
             Fault("control", "must name at least one of pods, rate_per_pod, capacity_factor", dict(body))
         )
     if "pods" in body:
-        faults += _faults_in_pods(body["pods"])
+        faults += _faults_in_pods(body["pods"], most=most)
     if "rate_per_pod" in body:
         faults += _faults_in_rate(body["rate_per_pod"])
     factor = body.get("capacity_factor", 1.0)
@@ -115,14 +122,14 @@ def parse_order(body: object, now_s: float) -> Order | list[Fault]:
     return faults or Order(float(at), _change(body))
 
 
-def parse_scale(body: object) -> int | list[Fault]:
+def parse_scale(body: object, most: int = MAX_PODS) -> int | list[Fault]:
     """The number of pods that a ``PUT /scale`` body orders; or all its faults."""
     if not isinstance(body, Mapping):
         return [Fault("scale", "must be a JSON object", body)]
     faults = [Fault(str(key), "is not replicas", body[key]) for key in body if key != "replicas"]
     if "replicas" not in body:
         return [*faults, Fault("replicas", "must be given", None)]
-    faults += _faults_in_pods(body["replicas"], "replicas", "")
+    faults += _faults_in_pods(body["replicas"], "replicas", "", most=most)
     return faults or int(body["replicas"])
 
 
@@ -149,11 +156,15 @@ def _faults_unless(holds: bool, field: str, rule: str, value: object) -> list[Fa
 
 
 def _faults_in_pods(
-    value: object, field: str = "pods", hint: str = " (an outage is capacity_factor 0)"
+    value: object,
+    field: str = "pods",
+    hint: str = " (an outage is capacity_factor 0)",
+    *,
+    most: int = MAX_PODS,
 ) -> list[Fault]:
     whole = isinstance(value, int) and not isinstance(value, bool)
-    holds = whole and 1 <= value <= MAX_PODS  # type: ignore[operator]
-    return _faults_unless(holds, field, f"a whole number from 1 to {MAX_PODS}{hint}", value)
+    holds = whole and 1 <= value <= most  # type: ignore[operator]
+    return _faults_unless(holds, field, f"a whole number from 1 to {most}{hint}", value)
 
 
 def _faults_in_routing(routing: str, mode: str) -> list[Fault]:

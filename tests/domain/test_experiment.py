@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -212,3 +213,9 @@ def test_giving_up_on_rejections_matters_where_some_may_come() -> None:
 def test_who_may_be_told_no_before_the_time_is_over(settings: dict[str, Any], rejects: bool) -> None:
     """What is dropped when it has expired has nobody left to tell; an error takes the service's time."""
     assert Admission(**settings).may_reject is rejects
+
+
+@pytest.mark.parametrize(("settings", "field"), [({"speedup": math.inf}, "speedup"), ({"seed": -1}, "seed")])
+def test_a_run_needs_a_finite_speed_and_a_seed(settings: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValueError, match=field):
+        RunSettings(**settings)

@@ -7,7 +7,7 @@ from domain.codel import CoDel
 from domain.degradation import Degradation
 from domain.errors import ConfigurationError
 from target_service.headers import attempt_number
-from target_service.settings import CapacityChange, Order, TargetSettings, parse_order
+from target_service.settings import CapacityChange, Order, TargetSettings, most_pods, parse_order, parse_scale
 
 
 def test_every_fault_in_the_settings_is_reported_at_once():
@@ -71,3 +71,14 @@ def test_spinning_pods_cannot_slow_down_by_order():
     with pytest.raises(ConfigurationError) as caught:
         TargetSettings(1, 1.0, mode="spin", admission=degrading)
     assert [fault.field for fault in caught.value.faults] == ["degradation"]
+
+
+def test_spinning_pods_are_threads_and_so_fewer():
+    assert TargetSettings(256, 1.0, mode="spin").pods == 256
+    assert TargetSettings(257, 1.0).pods == 257
+    with pytest.raises(ConfigurationError, match="pods"):
+        TargetSettings(257, 1.0, mode="spin")
+    most = most_pods("spin")
+    assert parse_scale({"replicas": 256}, most) == 256
+    assert [fault.field for fault in parse_scale({"replicas": 257}, most)] == ["replicas"]
+    assert [fault.field for fault in parse_order({"pods": 257}, 0.0, most)] == ["pods"]
