@@ -4,8 +4,8 @@
 #   make stack   builds the containers of compose/, starts them and tests them (ten minutes; needs Docker)
 #   make cases   tests every victim of the trigger test, and prints the table of docs/trigger.md (ten minutes)
 #   make results works out every number of the sources again, into docs/results (some minutes)
-#   make bench   measures the target, the generator against Locust and bare gevent sockets, and the
-#                simulation against SimPy, Ciw and a plain heap
+#   make bench   measures the target, the generator against Locust and bare gevent sockets, the meter, and
+#                the simulation against SimPy, Ciw and a plain heap
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -66,6 +66,8 @@ bench: setup
 	$(BIN)/python -m tests.bench.target
 	$(BIN)/python -m tests.bench.generator
 	$(BIN)/python -m tests.bench.budgets
+	$(BIN)/python -m tests.bench.meter
+	$(BIN)/python -m tests.bench.meter_counts
 	$(BIN)/python -m tests.bench.simulation
 
 # A refuted claim exits 1: that is a finding about its source, and no failure of ours.

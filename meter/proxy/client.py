@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from meter.proxy.answers import own_answer
 from meter.proxy.forwarding import check_request
 from meter.proxy.heads import BadMessage, RequestHead, check_unfinished, parse_request
+from meter.proxy.transports import untie
 
 if TYPE_CHECKING:
     from meter.proxy.exchange import Exchange
@@ -65,6 +66,8 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """The client has gone."""
+        if self._transport is not None:
+            untie(self._transport)
         self._transport = None
         self.closing = True
         if self._linger is not None:

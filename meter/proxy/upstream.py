@@ -10,6 +10,7 @@ from meter.proxy.bodies import Body, UntilClosed, body_of
 from meter.proxy.endpoints import Endpoint
 from meter.proxy.forwarding import keeps_alive
 from meter.proxy.heads import BadMessage, ResponseHead, check_unfinished, parse_response, response_length
+from meter.proxy.transports import untie
 
 if TYPE_CHECKING:
     from meter.proxy.exchange import Exchange
@@ -138,6 +139,8 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The end of the connection, which may be the end of the answer."""
         self._proxy.upstream_connections -= 1
+        if self._transport is not None:
+            untie(self._transport)
         self._transport = None
         if self in self._endpoint.idle:
             self._endpoint.idle.remove(self)
