@@ -57,6 +57,16 @@ class Fleet:
         for name in positive:
             if not 0.0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{name}: must be positive and finite (got {getattr(self, name)!r})")
+        highest = max(1.0, self.limit_over_request)
+        if self.target_utilization > highest:
+            raise ValueError(
+                f"target_utilization: must be at most {highest:g}, a share and no percentage "
+                f"(got {self.target_utilization!r})"
+            )
+        if self.tolerance >= 1.0:
+            raise ValueError(
+                f"tolerance: must be below 1, a share and no percentage (got {self.tolerance!r})"
+            )
         for name in ("dead_time_s", "metric_lag_s", "tolerance"):
             if not 0.0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{name}: must be finite and at least 0 (got {getattr(self, name)!r})")

@@ -41,8 +41,8 @@ def fault_in_target(host: str, address: str, allowed: Collection[str] = ()) -> F
         return None
     return Fault(
         "target",
-        "is not a loopback address; load is only sent elsewhere when the host is allowed by name",
-        f"{host} → {address}",
+        "is not a loopback address; nothing is sent elsewhere unless the host is named (--allow-host)",
+        host if host == address else f"{host} → {address}",
     )
 
 

@@ -73,7 +73,7 @@ class ProxySettings:
     def __post_init__(self) -> None:
         faults = []
         if not self.upstreams:
-            faults.append(Fault("--upstream", "give at least one", None))
+            faults.append(Fault("--upstream", "give at least one, or --tail FILE for an access log", None))
         if len(set(self.upstreams)) < len(self.upstreams):
             faults.append(Fault("--upstream", "must not be given twice", None))
         for option, value, choices in (

@@ -50,6 +50,9 @@ def test_the_specimen_is_seed_002s() -> None:
         ({"rate_window_s": 0.0}, "rate_window_s: must be positive"),
         ({"dead_time_s": -1.0}, "dead_time_s: must be finite"),
         ({"tolerance": math.nan}, "tolerance: must be finite"),
+        ({"tolerance": 10.0}, "tolerance: must be below 1, a share"),
+        ({"target_utilization": 50.0}, "target_utilization: must be at most 1, a share"),
+        ({"target_utilization": 2.5, "limit_over_request": 2.0}, "target_utilization: must be at most 2"),
     ],
 )
 def test_impossible_fleets_are_refused(changes: dict[str, object], message: str) -> None:

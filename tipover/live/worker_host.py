@@ -61,7 +61,7 @@ class WorkerHost:
                 self._say("waiting", f"waiting for a master at {place}")
                 if not self._wait_for_master():
                     break
-                self._say("serving", f"serving the master at {place}")
+                self._say("serving", f"a master answers at {place}: joining it")
                 code = self._serve_once()
                 if self._stopped:
                     break
