@@ -171,14 +171,14 @@ AUTOSCALER = st.builds(
 FLEET = st.builds(
     Fleet,
     st.lists(st.sampled_from(["cpu", "ingress", "first"]), min_size=1, unique=True).map(tuple),
-    target_utilization=POSITIVE,
+    target_utilization=st.floats(0.001, 1),
     dead_time_s=st.floats(0, 1e6),
     sync_period_s=POSITIVE,
     metric_lag_s=st.floats(0, 1e6),
     cpu_window_s=POSITIVE,
     rate_window_s=POSITIVE,
     limit_over_request=POSITIVE,
-    tolerance=st.floats(0, 10),
+    tolerance=st.floats(0, 0.99),
     autoscaler=AUTOSCALER,
 )
 PHASES = st.lists(
