@@ -50,7 +50,6 @@ class MasterSide:
         self.settings = settings
         self._crew: ClusterCrew | None = None
         self._out: Path | None = None
-        self._stopped_by: str | None = None
         fd = settings.progress_fd
         self._pipe = None if fd is None else ProgressPipe(fd)
         events, runner = environment.events, environment.runner
@@ -89,7 +88,6 @@ class MasterSide:
             c.id for c in runner.clients.ready + runner.clients.spawning + runner.clients.running
         )
         crew = clients[: self.settings.workers]
-        self._stopped_by = None
         self._crew = ClusterCrew(new_mark(), {client: share for share, client in enumerate(crew)})
         gevent.spawn(self._lead, self._crew)
 
