@@ -101,7 +101,10 @@ def serve_meter(
         bool, typer.Option("--stop-with-stdin", help="Stop when standard input ends.", hidden=True)
     ] = False,
 ) -> None:
-    """Pass HTTP requests on to a service and count them, until SIGTERM or Ctrl-C; see docs/meter.md."""
+    """Pass requests on to a service, counting first attempts and retries.
+
+    Until SIGTERM or Ctrl-C; see docs/meter.md.
+    """
     from domain.errors import ConfigurationError, Fault
     from domain.sightings import Sightings
 
