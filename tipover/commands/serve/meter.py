@@ -101,7 +101,7 @@ def serve_meter(
         bool, typer.Option("--stop-with-stdin", help="Stop when standard input ends.", hidden=True)
     ] = False,
 ) -> None:
-    """Pass requests on to a service, counting first attempts and retries.
+    """Count first attempts and retries, at the edge of a service.
 
     Until SIGTERM or Ctrl-C; see docs/meter.md.
     """
